@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use hamlyn_engine::point::{Point, PortPoint};
+use hamlyn_engine::point::Point;
 
 use super::machine_file::Machine;
 use crate::time::{Span, Time};
@@ -33,6 +33,11 @@ impl Charges {
         self.machine.has_actor("interface")
     }
 
+    /// Whether messages to ports take time of their own.
+    pub(crate) fn has_ports(&self) -> bool {
+        self.machine.has_ports()
+    }
+
     /// What stands before each frame on the wire.
     pub(crate) fn frame_header_bytes(&self) -> usize {
         self.machine.link().header.0 as usize
@@ -52,7 +57,7 @@ impl Charges {
             Point::RequestWritten { pieces, data_bytes } => {
                 at += raw.send() + self.machine.stores(pieces.into(), data_bytes.into());
             }
-            Point::Taken | Point::Port(PortPoint::Taken) => at += raw.receive(),
+            Point::Taken => at += raw.receive(),
             // A board has no interrupts to take.
             Point::Woken if actor == "processor" => at += self.machine.wake_up(),
             _ => {}

@@ -63,6 +63,10 @@ pub struct Primitive {
     /// How late each node changes from job to job, if jobs share processors by the machine's time
     /// slices.
     pub late: Option<Vec<Span>>,
+    /// Programs are on neighbouring hosts of a network; otherwise they are far apart.
+    pub are_neighbours: bool,
+    /// See [`Settings::lets_go_at_once`].
+    pub lets_go_at_once: bool,
 }
 
 /// What a sender's part in a flow takes.
@@ -151,6 +155,8 @@ impl Primitive {
             data_bytes: 16,
             waiting: Waiting::Polls,
             late: None,
+            are_neighbours: false,
+            lets_go_at_once: false,
         }
     }
 
@@ -170,6 +176,7 @@ impl Primitive {
                 Waiting::Polls => END.since(Time::ZERO),
                 Waiting::Sleeps => Span::ZERO,
             },
+            lets_go_at_once: self.lets_go_at_once,
             wire: WireSettings {
                 // Boards of these machines send as fast as they can.
                 delay_target_ns: TIMEOUT.as_ns() / 100,
@@ -194,7 +201,10 @@ impl Primitive {
         let hosts = topology.map_or(parts.len(), Topology::host_count);
         let nodes: Vec<NodeId> = (0..hosts).map(|_| world.node(processors)).collect();
         // A prime apart, so that they are not all neighbours where there are more hosts.
-        let apart = if hosts > parts.len() { 37 } else { 1 };
+        let apart = match self.are_neighbours || hosts == parts.len() {
+            true => 1,
+            false => 37,
+        };
         let open = &open;
         for (place, (name, part)) in parts.into_iter().enumerate() {
             let node = nodes[place * apart % hosts];

@@ -14,12 +14,12 @@ pub const CLIENTS: [usize; 9] = [1, 2, 4, 8, 16, 32, 48, 64, 92];
 /// The last of them with `--quick`.
 const QUICK_CLIENTS: usize = 16;
 /// The work of the board that checks a message's key.
-pub const PROTECTION: &[PointName] = &[PointName::KeyChecked];
+pub const PROTECTION: &[PointName] = &[PointName::PortKeyChecked];
 /// Its work to deliver reliably.
 pub const RELIABILITY: &[PointName] = &[PointName::MessageOut, PointName::HeaderRead];
 /// Both.
 pub const BOTH: &[PointName] = &[
-    PointName::KeyChecked,
+    PointName::PortKeyChecked,
     PointName::MessageOut,
     PointName::HeaderRead,
 ];
@@ -65,6 +65,7 @@ impl Variant {
         Ok(Cluster {
             machine,
             options: self.options,
+            are_neighbours: false,
         })
     }
 }

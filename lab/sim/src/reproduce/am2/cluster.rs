@@ -24,6 +24,8 @@ pub struct Cluster {
     pub machine: Machine,
     /// Options of each node.
     pub options: NodeOptions,
+    /// Programs are on neighbouring hosts; otherwise they are far apart.
+    pub are_neighbours: bool,
 }
 
 /// A program's end.
@@ -41,6 +43,7 @@ impl Cluster {
         Self {
             machine: Machine::named("now-virtual-networks").expect("a file that is in the program"),
             options: NodeOptions::paper(),
+            are_neighbours: false,
         }
     }
 
@@ -51,7 +54,12 @@ impl Cluster {
             let bundle = node.bundle().expect("a first bundle");
             Member { node, bundle }
         };
-        Primitive::new(&self.machine, Strategy::Np).run_ends(open, parts)?;
+        let primitive = Primitive {
+            are_neighbours: self.are_neighbours,
+            lets_go_at_once: true,
+            ..Primitive::new(&self.machine, Strategy::Np)
+        };
+        primitive.run_ends(open, parts)?;
         Ok(())
     }
 }

@@ -3,5 +3,6 @@
 
 pub mod bench;
 pub mod cluster;
+pub mod exchange;
 pub mod load;
 pub mod log_p;
