@@ -1,0 +1,148 @@
+//! Figures 6 to 11 as curves.
+
+use super::bench::{Bench, CLIENTS, Dma, LENGTHS, VIRTUAL_NETWORKS, Variant, loads};
+use super::claims::bandwidth;
+use super::load::{Load, Outcome};
+use crate::reproduce::report::{Anchor, Curve, Plot};
+
+pub(super) fn of(bench: &Bench) -> Vec<Plot> {
+    vec![
+        lengths(bench),
+        clients(
+            bench,
+            "am2-figure-7",
+            "Figure 7: clients of one endpoint",
+            loads::rates,
+        ),
+        Plot {
+            anchors: Vec::new(),
+            ..one_curve(
+                "am2-figure-8",
+                "Figure 8: 1 KB requests to one endpoint",
+                "MB/s",
+                bench.loads(Variant::bulk(Dma::Streaming), &CLIENTS, loads::bandwidths),
+                |outcome| outcome.rate() * 1_024.0 / 1e6,
+            )
+        },
+        one_curve(
+            "am2-figure-9",
+            "Figure 9: round trips of clients of one endpoint",
+            "µs",
+            bench.loads(Variant::paper(), &CLIENTS, loads::round_trips),
+            Outcome::round_trip_us,
+        ),
+        virtual_networks(bench),
+    ]
+}
+
+fn curve(
+    label: &str,
+    all: &[(usize, &Outcome)],
+    of: impl Fn(usize, &Outcome) -> f64,
+) -> Curve {
+    let points = all.iter();
+    Curve {
+        label: label.to_owned(),
+        points: points
+            .map(|&(clients, outcome)| (clients as f64, of(clients, outcome)))
+            .collect(),
+    }
+}
+
+fn one_curve(
+    name: &str,
+    title: &str,
+    unit: &'static str,
+    all: Vec<(usize, &Outcome)>,
+    of: fn(&Outcome) -> f64,
+) -> Plot {
+    Plot {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        across: "clients",
+        unit,
+        curves: vec![
+            curve("all", &all, |_, outcome| of(outcome)),
+        ],
+        anchors: Vec::new(),
+    }
+}
+
+fn lengths(bench: &Bench) -> Plot {
+    let of = |label: &str, dma| Curve {
+        label: label.to_owned(),
+        points: LENGTHS
+            .iter()
+            .filter_map(|&length| Some((length as f64, bandwidth(bench, dma, length).ok()?)))
+            .collect(),
+    };
+    Plot {
+        name: "am2-figure-6".to_owned(),
+        title: "Figure 6: bandwidth by the length of messages".to_owned(),
+        across: "bytes",
+        unit: "MB/s",
+        curves: vec![
+            of("consistent", Dma::Consistent),
+            of("streaming", Dma::Streaming),
+        ],
+        anchors: vec![
+            Anchor {
+                id: "V-250",
+                point: (4_096.0, 31.0),
+            },
+            Anchor {
+                id: "V-251",
+                point: (8_192.0, 23.0),
+            },
+        ],
+    }
+}
+
+fn rates(all: &[(usize, &Outcome)], label: &str) -> Curve {
+    curve(label, all, |_, outcome| outcome.rate())
+}
+
+fn clients(bench: &Bench, name: &str, title: &str, load: fn(usize) -> Load) -> Plot {
+    let all = bench.loads(Variant::paper(), &CLIENTS, load);
+    let one = bench.loads(Variant::paper(), &CLIENTS, loads::round_trips);
+    Plot {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        across: "clients",
+        unit: "requests a second",
+        curves: vec![
+            rates(&all, "four under way, all"),
+            curve("four under way, each", &all, |clients, outcome| {
+                outcome.rate() / clients as f64
+            }),
+            rates(&one, "one under way, all"),
+        ],
+        anchors: vec![],
+    }
+}
+
+fn virtual_networks(bench: &Bench) -> Plot {
+    let of = |variant| bench.loads(variant, &VIRTUAL_NETWORKS, loads::virtual_networks);
+    let all = of(Variant::paper());
+    let mut curves = vec![
+        rates(&all, "500 µs to load, all"),
+        curve("500 µs to load, each", &all, |clients, outcome| {
+            outcome.rate() / clients as f64
+        }),
+    ];
+    for us in [0, 2_000] {
+        curves.push(rates(&of(Variant::loading(us)), &format!("{us} µs to load, all")));
+    }
+    curves.push(rates(&of(Variant::visit(8)), "visits of 8, all"));
+    Plot {
+        name: "am2-figures-10-and-11".to_owned(),
+        title: "Figures 10 and 11: an endpoint for each client, 7 frames".to_owned(),
+        across: "virtual networks",
+        unit: "requests a second",
+        curves,
+        anchors: vec![Anchor {
+            id: "V-284",
+            point: (7.0, 62_578.0),
+        }],
+    }
+}
