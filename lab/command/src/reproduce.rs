@@ -1,6 +1,7 @@
 //! `hamlyn-lab reproduce`: a paper's measurements, on the simulator's model of the paper's machine,
 //! and what lies beyond them.
 
+mod am2;
 mod beyond;
 pub(crate) mod plot;
 
@@ -22,7 +23,7 @@ const REMARK_COLUMNS: u16 = 60;
 pub(crate) struct Arguments {
     /// What.
     what: What,
-    /// With `beyond`: 8 and 64 hosts only, at fewer loads.
+    /// With `beyond`: 8 and 64 hosts only, at fewer loads. With `am2`: up to 16 clients and nodes.
     #[arg(long)]
     quick: bool,
     /// Print one JSON object instead of the tables.
@@ -41,8 +42,11 @@ enum What {
     /// Table 1 on its five machines, polling granularity and the programs of Table 2 on two of
     /// them, and what its text concludes.
     Splitc,
-    /// One experiment on each of the machines of the papers whose layers are to come: the round
-    /// trip of virtual networks, a null message of two-case delivery by polling and by interrupt.
+    /// The paper: Virtual network transport protocols for Myrinet, 1997: Figures 5 to 11 and Table
+    /// 1, by the layer of Active Messages on its cluster of 100 hosts. Takes some minutes.
+    Am2,
+    /// Experiments on the machine of a paper whose layer is to come: a null message of two-case
+    /// delivery by polling and by interrupt, and jobs that share processors.
     FirstLook,
     /// The same experiments on an assumed host pair of today, and the saturation of networks with
     /// 8, 64 and 1,024 hosts.
@@ -52,10 +56,10 @@ enum What {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.what {
         What::Hamlyn | What::Splitc | What::FirstLook if arguments.quick => {
-            bail!("--quick is for `beyond`; the others take some seconds at most")
+            bail!("--quick is for `beyond` and `am2`; the others take some seconds at most")
         }
         What::FirstLook if arguments.plot.is_some() => {
-            bail!("--plot is for `hamlyn` and `beyond`; a first look has no curves")
+            bail!("--plot is for the others; a first look has no curves")
         }
         What::Hamlyn => {
             let report = hamlyn::report(&Machine::hamlyn())?;
@@ -67,6 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             if let Some(directory) = &arguments.plot {
                 plot::write_bars(&report.bars, directory)?;
             }
+        }
+        What::Am2 => {
+            let reproduced = am2::measure(arguments.quick)?;
+            print(arguments, &reproduced, &reproduced.report.plots, am2::show)?;
         }
         What::FirstLook => print(arguments, &first_look::reports()?, &[], show_first_look)?,
         What::Beyond => {
