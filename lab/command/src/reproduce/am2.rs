@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use comfy_table::{ContentArrangement, Table};
-use hamlyn_sim::reproduce::am2::bench::{CLIENTS, Variant, VIRTUAL_NETWORKS, loads};
+use hamlyn_sim::reproduce::am2::bench::{CLIENTS, VIRTUAL_NETWORKS, Variant, loads};
 use hamlyn_sim::reproduce::am2::{Bench, Extent, load, machine, report};
 use hamlyn_sim::reproduce::{Report, Verdict};
 
@@ -156,7 +156,14 @@ fn show_claims(report: &Report) {
 
 fn show_loads(loads: &[Load]) {
     let mut shown = narrow(&[
-        "figure", "clients", "per s", "trip, µs", "least", "most", "again", "unloads",
+        "figure",
+        "clients",
+        "per s",
+        "trip, µs",
+        "least",
+        "most",
+        "again",
+        "unloads",
     ]);
     for load in loads {
         shown.add_row([

@@ -424,7 +424,11 @@ impl Kernel {
             .partition(|&one| one == task);
         known.wanting = own;
         // A turn ends where a point takes time: what it let go of, it did before.
-        let let_go = if self.settings.lets_go_at_once { now } else { now + debt };
+        let let_go = if self.settings.lets_go_at_once {
+            now
+        } else {
+            now + debt
+        };
         for other in others {
             self.wake_at(other, let_go);
         }

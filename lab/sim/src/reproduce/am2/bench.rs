@@ -17,6 +17,8 @@ pub const CLIENTS: [usize; 9] = [1, 2, 4, 8, 16, 32, 48, 64, 92];
 /// Numbers of clients that have an endpoint each: as many as there are frames, more, and twelve
 /// times as many (`V 5.4`).
 pub const VIRTUAL_NETWORKS: [usize; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 21, 42, 84];
+/// Entries of a queue in which all clients have room.
+pub const LONG_QUEUE: u32 = 256;
 /// Frames of a board.
 pub const FRAMES: usize = 7;
 /// The last number of either with `--quick`.
@@ -119,7 +121,10 @@ impl Variant {
 
     /// The same with medium messages of up to 8 KB (`V 4.2`), in queues of 16 of them.
     pub fn bulk(dma: Dma) -> Self {
-        let mut variant = Self { dma, ..Self::paper() };
+        let mut variant = Self {
+            dma,
+            ..Self::paper()
+        };
         variant.options.medium_bytes_max = 8_192;
         variant.options.queue_bytes = 16 * (8_192 + 128);
         variant
@@ -135,7 +140,9 @@ impl Variant {
             Dma::Streaming => "streaming",
         });
         let points = self.without.iter();
-        let machine = points.fold(machine, |machine, &point| machine.without("interface", point));
+        let machine = points.fold(machine, |machine, &point| {
+            machine.without("interface", point)
+        });
         Ok(Cluster {
             machine,
             options: self.options,
@@ -265,7 +272,11 @@ impl Extent {
     pub fn settings(self) -> Vec<Setting> {
         let paper = Variant::paper();
         let mut settings = Vec::new();
-        for permutation in [Permutation::Cshift, Permutation::Neighbor, Permutation::Bisection] {
+        for permutation in [
+            Permutation::Cshift,
+            Permutation::Neighbor,
+            Permutation::Bisection,
+        ] {
             settings.extend([0, 4_096].map(|data_bytes| Setting {
                 variant: Variant::bulk(Dma::Streaming),
                 subject: Subject::Exchange(self.exchange(permutation, data_bytes)),
@@ -283,6 +294,8 @@ impl Extent {
         for clients in self.of(&CLIENTS).into_iter().rev() {
             settings.push(Setting::load(paper, loads::rates(clients)));
             settings.push(Setting::load(paper, loads::round_trips(clients)));
+            let long = Variant::queue(LONG_QUEUE);
+            settings.push(Setting::load(long, loads::round_trips(clients)));
             let bulk = Variant::bulk(Dma::Streaming);
             settings.push(Setting::load(bulk, loads::bandwidths(clients)));
         }
@@ -330,7 +343,9 @@ impl Bench {
         let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
             while let Some(setting) = settings.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let measured = setting.measure(machine).map(|measured| (*setting, measured));
+                let measured = setting
+                    .measure(machine)
+                    .map(|measured| (*setting, measured));
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 found.push(measured);
                 done();
@@ -376,7 +391,11 @@ impl Bench {
     }
 
     /// The outcome of a permutation of Table 1.
-    pub fn exchange(&self, permutation: Permutation, data_bytes: usize) -> Result<Exchanged, Failure> {
+    pub fn exchange(
+        &self,
+        permutation: Permutation,
+        data_bytes: usize,
+    ) -> Result<Exchanged, Failure> {
         let exchange = self.extent.exchange(permutation, data_bytes);
         let variant = Variant::bulk(Dma::Streaming);
         let subject = Subject::Exchange(exchange);

@@ -1,7 +1,7 @@
 //! The rows of the paper, each with its measurement or its judgement.
 
 use super::bench::{
-    BOTH, Bench, CLIENTS, Dma, FRAMES, LENGTHS, LOADING_US, PROTECTION, RELIABILITY,
+    BOTH, Bench, CLIENTS, Dma, FRAMES, LENGTHS, LOADING_US, LONG_QUEUE, PROTECTION, RELIABILITY,
     VIRTUAL_NETWORKS, Variant, loads,
 };
 use super::exchange::Permutation;
@@ -70,30 +70,35 @@ pub(super) fn of(id: &str) -> Option<Experiment<Bench>> {
             fair(&bench.loads(bulk, &CLIENTS, loads::bandwidths), 0.5)
         }),
         "V-275" => Judged(overruns),
-        "V-276" => Judged(|bench| {
-            fair(&bench.loads(Variant::paper(), &CLIENTS, loads::rates), 0.9)
-        }),
+        "V-276" => {
+            Judged(|bench| fair(&bench.loads(Variant::paper(), &CLIENTS, loads::rates), 0.9))
+        }
         "V-278" => Figures(&[
             |bench| slope(bench, Variant::paper()),
             |bench| Ok(slope(bench, Variant::paper())? / gap(bench)?),
-            whole_slope,
+            |bench| Ok(whole_slope(bench, Variant::paper())),
+            |bench| Ok(whole_slope(bench, Variant::queue(LONG_QUEUE))),
         ]),
         "V-284" => Figures(&[|bench| Ok(1e6 / gap(bench)?)]),
         "V-285" => Judged(resident_rates),
         "V-286" => Judged(|bench| {
             let all = bench.loads(Variant::paper(), &VIRTUAL_NETWORKS, loads::virtual_networks);
-            let resident: Vec<_> = all.into_iter().filter(|(count, _)| *count <= FRAMES).collect();
+            let resident: Vec<_> = all
+                .into_iter()
+                .filter(|(count, _)| *count <= FRAMES)
+                .collect();
             fair(&resident, 0.84)
         }),
         "V-111" => Judged(visits),
         "V-292" => Judged(single_thread_falls),
         "V-300" => Figures(&[
-            |bench| Ok(overcommitted(bench)?.shares().1),
-            |bench| Ok(overcommitted(bench)?.shares().0),
+            |bench| Ok(most(bench, Variant::paper())?.shares().1),
+            |bench| Ok(most(bench, Variant::paper())?.shares().0),
         ]),
-        "V-308" => Figures(&[|bench| {
-            Ok(overcommitted(bench)?.rate() / resident_rate(bench)?)
-        }]),
+        "V-308" => Figures(&[
+            |bench| Ok(most(bench, Variant::loading(0))?.rate() / resident_rate(bench)?),
+            |bench| Ok(most(bench, Variant::paper())?.rate() / resident_rate(bench)?),
+        ]),
         _ => return None,
     })
 }
@@ -124,8 +129,8 @@ fn saved(
 }
 
 /// The slope of Figure 9 over all numbers of clients of a busy server, by least squares.
-fn whole_slope(bench: &Bench) -> Number {
-    let all = bench.loads(Variant::paper(), &CLIENTS, loads::round_trips);
+fn whole_slope(bench: &Bench, variant: Variant) -> f64 {
+    let all = bench.loads(variant, &CLIENTS, loads::round_trips);
     let busy = all.iter().filter(|(clients, _)| *clients >= BUSY);
     let points: Vec<(f64, f64)> = busy
         .map(|(clients, outcome)| (*clients as f64, outcome.round_trip_us()))
@@ -133,9 +138,12 @@ fn whole_slope(bench: &Bench) -> Number {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let together: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let together: f64 = points
+        .iter()
+        .map(|point| (point.0 - x) * (point.1 - y))
+        .sum();
     let alone: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    Ok(together / alone)
+    together / alone
 }
 
 fn mostly_gap(bench: &Bench) -> Judged {
@@ -236,7 +244,8 @@ fn bisection_saturates(bench: &Bench) -> Judged {
 fn least_rate(bench: &Bench, load: fn(usize) -> super::load::Load) -> f64 {
     let all = bench.loads(Variant::paper(), &CLIENTS, load);
     let busy = all.iter().filter(|(clients, _)| *clients >= BUSY);
-    busy.map(|(_, outcome)| outcome.rate()).fold(f64::INFINITY, f64::min)
+    busy.map(|(_, outcome)| outcome.rate())
+        .fold(f64::INFINITY, f64::min)
 }
 
 /// True if each client has at least that part of its share, whatever their number.
@@ -248,7 +257,10 @@ fn fair(all: &[(usize, &Outcome)], least: f64) -> Judged {
         holds &= slowest >= least;
         said.push(format!("{clients} clients {slowest:.2} to {fastest:.2}"));
     }
-    Ok((holds, format!("parts of an equal share: {}", said.join("; "))))
+    Ok((
+        holds,
+        format!("parts of an equal share: {}", said.join("; ")),
+    ))
 }
 
 /// Messages that were refused and sent again, for each that was answered.
@@ -266,7 +278,11 @@ fn overruns(bench: &Bench) -> Judged {
     let said: Vec<String> = all
         .iter()
         .map(|(clients, outcome)| {
-            format!("{clients} clients {:.0}/s, {:.2}", outcome.rate(), again(outcome))
+            format!(
+                "{clients} clients {:.0}/s, {:.2}",
+                outcome.rate(),
+                again(outcome)
+            )
         })
         .collect();
     // The fluctuation comes from refusals: there are none where the queue holds all.
@@ -290,12 +306,15 @@ fn resident_rates(bench: &Bench) -> Judged {
     let parts: Vec<f64> = resident.map(|(_, outcome)| outcome.rate() / peak).collect();
     let holds = parts.iter().all(|part| (part - 1.0).abs() <= 0.11);
     let said: Vec<String> = parts.iter().map(|part| format!("{part:.2}")).collect();
-    Ok((holds, format!("of 1/g, for 1 to {FRAMES}: {}", said.join(", "))))
+    Ok((
+        holds,
+        format!("of 1/g, for 1 to {FRAMES}: {}", said.join(", ")),
+    ))
 }
 
 /// The most virtual networks that were measured.
-fn overcommitted(bench: &Bench) -> Result<&Outcome, Failure> {
-    let all = bench.loads(Variant::paper(), &VIRTUAL_NETWORKS, loads::virtual_networks);
+fn most(bench: &Bench, variant: Variant) -> Result<&Outcome, Failure> {
+    let all = bench.loads(variant, &VIRTUAL_NETWORKS, loads::virtual_networks);
     let last = all.last().map(|(_, outcome)| *outcome);
     last.ok_or_else(|| Failure::World("no virtual networks were measured".to_owned()))
 }
@@ -327,7 +346,9 @@ fn single_thread_falls(bench: &Bench) -> Judged {
             .map(|(clients, outcome)| format!("{clients}: {:.2}", outcome.rate() / before))
             .collect();
         if us >= 500 {
-            holds &= all.iter().all(|(_, outcome)| outcome.rate() < 0.85 * before);
+            holds &= all
+                .iter()
+                .all(|(_, outcome)| outcome.rate() < 0.85 * before);
         }
         said.push(format!("{us} µs to load: {}", parts.join(", ")));
     }

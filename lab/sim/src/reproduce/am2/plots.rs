@@ -1,6 +1,6 @@
 //! Figures 6 to 11 as curves.
 
-use super::bench::{Bench, CLIENTS, Dma, LENGTHS, VIRTUAL_NETWORKS, Variant, loads};
+use super::bench::{Bench, CLIENTS, Dma, LENGTHS, LONG_QUEUE, VIRTUAL_NETWORKS, Variant, loads};
 use super::claims::bandwidth;
 use super::load::{Load, Outcome};
 use crate::reproduce::report::{Anchor, Curve, Plot};
@@ -14,32 +14,13 @@ pub(super) fn of(bench: &Bench) -> Vec<Plot> {
             "Figure 7: clients of one endpoint",
             loads::rates,
         ),
-        Plot {
-            anchors: Vec::new(),
-            ..one_curve(
-                "am2-figure-8",
-                "Figure 8: 1 KB requests to one endpoint",
-                "MB/s",
-                bench.loads(Variant::bulk(Dma::Streaming), &CLIENTS, loads::bandwidths),
-                |outcome| outcome.rate() * 1_024.0 / 1e6,
-            )
-        },
-        one_curve(
-            "am2-figure-9",
-            "Figure 9: round trips of clients of one endpoint",
-            "µs",
-            bench.loads(Variant::paper(), &CLIENTS, loads::round_trips),
-            Outcome::round_trip_us,
-        ),
+        bandwidths(bench),
+        round_trips(bench),
         virtual_networks(bench),
     ]
 }
 
-fn curve(
-    label: &str,
-    all: &[(usize, &Outcome)],
-    of: impl Fn(usize, &Outcome) -> f64,
-) -> Curve {
+fn curve(label: &str, all: &[(usize, &Outcome)], of: impl Fn(usize, &Outcome) -> f64) -> Curve {
     let points = all.iter();
     Curve {
         label: label.to_owned(),
@@ -49,20 +30,37 @@ fn curve(
     }
 }
 
-fn one_curve(
-    name: &str,
-    title: &str,
-    unit: &'static str,
-    all: Vec<(usize, &Outcome)>,
-    of: fn(&Outcome) -> f64,
-) -> Plot {
+fn bandwidths(bench: &Bench) -> Plot {
+    let all = bench.loads(Variant::bulk(Dma::Streaming), &CLIENTS, loads::bandwidths);
+    let mb_per_s = |outcome: &Outcome| outcome.rate() * 1_024.0 / 1e6;
     Plot {
-        name: name.to_owned(),
-        title: title.to_owned(),
+        name: "am2-figure-8".to_owned(),
+        title: "Figure 8: 1 KB requests to one endpoint".to_owned(),
         across: "clients",
-        unit,
+        unit: "MB/s",
         curves: vec![
-            curve("all", &all, |_, outcome| of(outcome)),
+            curve("all", &all, |_, outcome| mb_per_s(outcome)),
+            curve("each", &all, |clients, outcome| {
+                mb_per_s(outcome) / clients as f64
+            }),
+        ],
+        anchors: Vec::new(),
+    }
+}
+
+fn round_trips(bench: &Bench) -> Plot {
+    let of = |label: &str, variant| {
+        let all = bench.loads(variant, &CLIENTS, loads::round_trips);
+        curve(label, &all, |_, outcome| outcome.round_trip_us())
+    };
+    Plot {
+        name: "am2-figure-9".to_owned(),
+        title: "Figure 9: round trips of clients of one endpoint".to_owned(),
+        across: "clients",
+        unit: "µs",
+        curves: vec![
+            of("queue of 16", Variant::paper()),
+            of("queue of 256", Variant::queue(LONG_QUEUE)),
         ],
         anchors: Vec::new(),
     }
@@ -131,7 +129,10 @@ fn virtual_networks(bench: &Bench) -> Plot {
         }),
     ];
     for us in [0, 2_000] {
-        curves.push(rates(&of(Variant::loading(us)), &format!("{us} µs to load, all")));
+        curves.push(rates(
+            &of(Variant::loading(us)),
+            &format!("{us} µs to load, all"),
+        ));
     }
     curves.push(rates(&of(Variant::visit(8)), "visits of 8, all"));
     Plot {

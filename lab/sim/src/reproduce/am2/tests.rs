@@ -102,7 +102,10 @@ fn parts_of_the_gap_come_out_by_removing_them() {
     assert!((0.9..1.3).contains(&protection), "{protection}");
     assert!((4.5..5.5).contains(&reliability), "{reliability}");
     let slope = bench_slope();
-    assert!((protection + reliability + rest - slope).abs() < 0.5, "{slope}");
+    assert!(
+        (protection + reliability + rest - slope).abs() < 0.5,
+        "{slope}"
+    );
 }
 
 fn bench_slope() -> f64 {
@@ -246,18 +249,9 @@ fn every_number_of_the_machine_has_a_part() {
     let paper = Variant::paper();
     let settings = [
         log_p(paper),
-        load(
-            Variant::bulk(Dma::Streaming),
-            few(loads::of_length(4_096)),
-        ),
-        load(
-            Variant::bulk(Dma::Consistent),
-            few(loads::of_length(4_096)),
-        ),
-        load(
-            Variant::bulk(Dma::Consistent),
-            few(loads::of_length(96)),
-        ),
+        load(Variant::bulk(Dma::Streaming), few(loads::of_length(4_096))),
+        load(Variant::bulk(Dma::Consistent), few(loads::of_length(4_096))),
+        load(Variant::bulk(Dma::Consistent), few(loads::of_length(96))),
         load(Variant::bulk(Dma::Streaming), few(loads::of_length(96))),
         load(Variant::frames(1), few(loads::virtual_networks(2))),
         Setting {
