@@ -53,14 +53,9 @@ pub(super) fn measure(is_quick: bool) -> Result<Reproduced> {
 fn loads_of(bench: &Bench) -> Vec<Load> {
     type Of = fn(usize) -> load::Load;
     let figures: [(&'static str, &[usize], Of, bool); 3] = [
-        ("7, four under way", &CLIENTS, loads::rates, false),
-        ("9, one under way", &CLIENTS, loads::round_trips, true),
-        (
-            "10, 11, own endpoints",
-            &VIRTUAL_NETWORKS,
-            loads::virtual_networks,
-            false,
-        ),
+        ("7, K = 4", &CLIENTS, loads::rates, false),
+        ("9", &CLIENTS, loads::round_trips, true),
+        ("10, 11", &VIRTUAL_NETWORKS, loads::virtual_networks, false),
     ];
     let mut all = Vec::new();
     for (figure, clients, of, has_trips) in figures {
@@ -177,5 +172,7 @@ fn show_loads(loads: &[Load]) {
             load.unloaded.to_string(),
         ]);
     }
-    println!("{shown}\nleast, most: parts of an equal share; again: refused and sent again.\n");
+    println!(
+        "{shown}\nleast, most: parts of an equal share; again: refused and sent again.\nFigure 7: as many requests under way as credits allow; 9: one of each client.\n"
+    );
 }

@@ -326,7 +326,7 @@ fn visits(bench: &Bench) -> Judged {
     };
     let (long, short) = (shares(Variant::paper())?, shares(Variant::visit(8))?);
     Ok((
-        short.0 >= long.0,
+        short.0 > long.0 + 0.05,
         format!(
             "parts of an equal share of {FRAMES} clients: visits of 256 {:.2} to {:.2}, of 8 {:.2} to {:.2}",
             long.0, long.1, short.0, short.1

@@ -51,7 +51,7 @@ pub struct Exchanged {
 }
 
 impl Exchange {
-    fn peer(&self, node: usize) -> usize {
+    pub(super) fn peer(&self, node: usize) -> usize {
         match self.permutation {
             Permutation::Cshift => (node + 1) % self.nodes,
             Permutation::Neighbor => node ^ 1,

@@ -4,7 +4,8 @@
 use std::sync::LazyLock;
 
 use super::bench::{
-    BOTH, Bench, Dma, FRAMES, Measured, PROTECTION, RELIABILITY, Setting, Subject, Variant, loads,
+    BOTH, Bench, Dma, FRAMES, LONG_QUEUE, Measured, PROTECTION, RELIABILITY, Setting, Subject,
+    Variant, loads,
 };
 use super::exchange::{Exchange, Permutation};
 use super::load::{Load, Outcome};
@@ -213,6 +214,47 @@ fn visits_decide_how_often_endpoints_are_loaded() {
         many.server
     );
     assert_ne!(one.rate(), many.rate());
+}
+
+#[test]
+fn curves_of_bandwidth_cross() {
+    let rate = |dma, length| outcome(Variant::bulk(dma), short(loads::of_length(length))).rate();
+    assert!(rate(Dma::Consistent, 256) > rate(Dma::Streaming, 256));
+    assert!(rate(Dma::Consistent, 4_096) < rate(Dma::Streaming, 4_096));
+}
+
+/// Who is refused waits longer each time, and those that are answered ask again at once: clients of
+/// a queue that is too short for all starve. A queue that holds all is fair.
+#[test]
+fn many_clients_of_a_short_queue_starve() {
+    let many = short(loads::round_trips(64));
+    let least = |variant| outcome(variant, many).shares().0;
+    assert!(least(Variant::paper()) < 0.5);
+    assert!(least(Variant::queue(LONG_QUEUE)) > 0.9);
+}
+
+#[test]
+fn each_node_of_a_permutation_is_asked_by_one() {
+    let nodes = 92;
+    for permutation in [
+        Permutation::Cshift,
+        Permutation::Neighbor,
+        Permutation::Bisection,
+    ] {
+        let exchange = Exchange {
+            nodes,
+            permutation,
+            data_bytes: 0,
+        };
+        let mut asked: Vec<usize> = (0..nodes).map(|node| exchange.peer(node)).collect();
+        let is_mutual = (0..nodes).all(|node| exchange.peer(exchange.peer(node)) == node);
+        assert_eq!(is_mutual, permutation != Permutation::Cshift);
+        if permutation == Permutation::Bisection {
+            assert!((0..nodes).all(|node| (node < 46) != (asked[node] < 46)));
+        }
+        asked.sort_unstable();
+        assert_eq!(asked, (0..nodes).collect::<Vec<_>>());
+    }
 }
 
 #[test]
