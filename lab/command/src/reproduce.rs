@@ -4,20 +4,17 @@
 mod am2;
 mod beyond;
 pub(crate) mod plot;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use hamlyn_sim::machine::Machine;
-use hamlyn_sim::reproduce::{
-    Comparison, Entry, FigureVerdict, Plot, Report, Verdict, first_look, hamlyn, split_c,
-};
+use hamlyn_sim::reproduce::{Entry, FigureVerdict, Plot, Report, first_look, hamlyn, split_c};
 
 use hamlyn_cli::terminal::table;
-
-/// Widest remark of a line, in characters.
-const REMARK_COLUMNS: u16 = 60;
+use words::{VERDICTS, amount, judgement, set_width, verdict, with_unit};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -320,57 +317,4 @@ fn summary(report: &Report) {
         .map(|&(one, name)| format!("{name}: {}", report.count(one)))
         .collect();
     println!("{} entries. {}.", report.entries.len(), counts.join(", "));
-}
-
-const VERDICTS: [(Verdict, &str); 8] = [
-    (Verdict::Reached, "reached"),
-    (Verdict::NotReached, "not reached"),
-    (Verdict::Supported, "supported"),
-    (Verdict::Contradicted, "contradicted"),
-    (Verdict::CarriedOut, "carried out"),
-    (Verdict::ShownElsewhere, "shown elsewhere"),
-    (Verdict::Cited, "cited, not measured"),
-    (Verdict::NotMeasurable, "not measurable here"),
-];
-
-fn verdict(verdict: Verdict) -> &'static str {
-    VERDICTS
-        .iter()
-        .find(|(one, _)| *one == verdict)
-        .map_or("", |&(_, name)| name)
-}
-
-fn judgement(figure: &Comparison) -> &'static str {
-    match (figure.verdict, figure.is_within) {
-        (FigureVerdict::PredictedHit, _) => "predicted, hit",
-        (FigureVerdict::PredictedMissed, _) => "predicted, MISSED",
-        (FigureVerdict::Input, true) => "input",
-        (FigureVerdict::Input, false) => "input, NOT IN FORCE",
-        (FigureVerdict::Calibrated, true) => "calibrated",
-        (FigureVerdict::Calibrated, false) => "calibrated, NOT REACHED",
-        (FigureVerdict::Repeated, true) => "repeated",
-        (FigureVerdict::Repeated, false) => "repeated, missed",
-    }
-}
-
-fn amount(value: f64) -> String {
-    if value >= 10_000.0 {
-        format!("{value:.0}")
-    } else {
-        let text = format!("{value:.2}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    format!("{} {unit}", amount(value)).trim_end().to_owned()
-}
-
-fn set_width(table: &mut comfy_table::Table, column: usize) {
-    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
-    if let Some(column) = table.column_mut(column) {
-        column.set_constraint(comfy_table::ColumnConstraint::UpperBoundary(
-            comfy_table::Width::Fixed(REMARK_COLUMNS),
-        ));
-    }
 }

@@ -6,7 +6,7 @@ use hamlyn_sim::reproduce::am2::bench::{CLIENTS, VIRTUAL_NETWORKS, Variant, load
 use hamlyn_sim::reproduce::am2::{Bench, Extent, load, machine, report};
 use hamlyn_sim::reproduce::{Report, Verdict};
 
-use super::{amount, judgement, verdict, with_unit};
+use super::words::{amount, judgement, verdict, with_unit};
 use hamlyn_cli::terminal::{steps_bar, table};
 
 /// Columns of all that is printed.
