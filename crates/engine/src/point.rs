@@ -96,4 +96,24 @@ pub enum Point {
     Looked,
     /// It slept, and goes on.
     Woken,
+    /// A step for a message to a port.
+    Port(PortPoint),
+}
+
+/// A step for a port, or for a message to it: after [`Point::HeaderRead`], and before
+/// [`Point::Deposited`] or [`Point::Refused`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum PortPoint {
+    /// The interface has read the port that the header names.
+    PortRead,
+    /// It has compared the packet's key.
+    KeyChecked,
+    /// It has announced the message: put it into the port's queue.
+    Notified,
+    /// The application has taken the message.
+    Taken,
+    /// The application has parked the port.
+    Parked,
+    /// It has ended that.
+    Resumed,
 }

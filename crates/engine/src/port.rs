@@ -21,6 +21,7 @@ use crate::limits::{
 };
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortAddress, PortName, SlotName};
+use crate::point::{Point, PortPoint};
 use crate::received::NoDeposit;
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
@@ -553,6 +554,8 @@ impl PortTable {
     ) -> Result<NoDeposit, Refusal> {
         let name = PortAddress::of(header).port;
         let port = self.ports.get_mut(place(name)).ok_or(Refusal::PortClosed)?;
+        payload.passes(Point::Port(PortPoint::PortRead));
+        payload.passes(Point::Port(PortPoint::KeyChecked));
         let taken = port.admit(header).and_then(|handler| {
             if port.is_parked {
                 if port.knocked(from) {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::key::Key;
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortName};
-use crate::point::Point;
+use crate::point::{Point, PortPoint};
 use crate::port::{
     Arrived, InPlace, Knock, PortError, PortInfo, PortOptions, PortSetName, queue_of_set,
 };
@@ -160,10 +160,13 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         if let Ok(NoDeposit::Queued) = taken {
             self.announced += 1;
         }
-        payload.passes(match taken {
-            Ok(_) => Point::Deposited(header.length_bytes),
-            Err(_) => Point::Refused,
-        });
+        match taken {
+            Ok(_) => {
+                payload.passes(Point::Deposited(header.length_bytes));
+                payload.passes(Point::Port(PortPoint::Notified));
+            }
+            Err(_) => payload.passes(Point::Refused),
+        }
         taken.inspect_err(|&reason| self.refusals.add(reason))
     }
 }

@@ -10,8 +10,10 @@ use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, LinkId, Part, Payload, TxLinks, Unsent};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::operation::REQUEST_WORDS;
-use hamlyn_engine::packet::{Flags, Header};
+use hamlyn_engine::packet::{Flags, Header, PortAddress};
 use hamlyn_engine::point::Point::{self, *};
+use hamlyn_engine::point::PortPoint;
+use hamlyn_engine::port::PortOptions;
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::slot::Mode;
 use hamlyn_engine::terminus::GatherPiece;
@@ -111,6 +113,49 @@ fn reception_passes_one_point_for_each_access() {
         points(&mut receiver, wrong, &[], &[1; 16]),
         [HeaderRead, SlotRead, KeyChecked, Refused]
     );
+}
+
+#[test]
+fn a_message_to_a_port_passes_points_of_its_own() {
+    let mut receiver = ready();
+    let key = Key::from_bits(0x00A1_1CE0);
+    let options = PortOptions {
+        key,
+        group: 7,
+        handlers: 3,
+        queue_bytes: 512,
+        peer_bytes: 256,
+    };
+    let port = receiver.open_port(options).unwrap();
+    let address = PortAddress {
+        port,
+        key,
+        group: 7,
+    };
+    let good = address.header(1, 24);
+    assert_eq!(
+        points(&mut receiver, good, &[], &[1; 24]),
+        [
+            HeaderRead,
+            Port(PortPoint::PortRead),
+            Port(PortPoint::KeyChecked),
+            Deposited(24),
+            Port(PortPoint::Notified)
+        ]
+    );
+    let wrong = Header {
+        key: Key::from_bits(2),
+        ..good
+    };
+    let refused = [
+        HeaderRead,
+        Port(PortPoint::PortRead),
+        Port(PortPoint::KeyChecked),
+        Refused,
+    ];
+    assert_eq!(points(&mut receiver, wrong, &[], &[1; 24]), refused);
+    receiver.park_port(port, true).unwrap();
+    assert_eq!(points(&mut receiver, good, &[], &[1; 24]), refused);
 }
 
 #[test]

@@ -372,10 +372,12 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
             if inbound.receiver.owes_answers() {
                 moved |= self.answer(&mut inbound, exchange);
             }
-            moved |= self.pump(exchange);
             if self.inbound.is_wanted() {
-                break;
+                // Who takes messages need not wait until others are sent.
+                drop(inbound);
+                return self.pump(exchange) | moved;
             }
+            moved |= self.pump(exchange);
         }
         moved
     }

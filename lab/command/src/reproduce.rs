@@ -1,28 +1,26 @@
 //! `hamlyn-lab reproduce`: a paper's measurements, on the simulator's model of the paper's machine,
 //! and what lies beyond them.
 
+mod am2;
 mod beyond;
 pub(crate) mod plot;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use hamlyn_sim::machine::Machine;
-use hamlyn_sim::reproduce::{
-    Comparison, Entry, FigureVerdict, Plot, Report, Verdict, first_look, hamlyn, split_c,
-};
+use hamlyn_sim::reproduce::{Entry, FigureVerdict, Plot, Report, first_look, hamlyn, split_c};
 
 use hamlyn_cli::terminal::table;
-
-/// Widest remark of a line, in characters.
-const REMARK_COLUMNS: u16 = 60;
+use words::{VERDICTS, amount, judgement, set_width, verdict, with_unit};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// What.
     what: What,
-    /// With `beyond`: 8 and 64 hosts only, at fewer loads.
+    /// With `beyond`: 8 and 64 hosts only, at fewer loads. With `am2`: up to 16 clients and nodes.
     #[arg(long)]
     quick: bool,
     /// Print one JSON object instead of the tables.
@@ -41,8 +39,11 @@ enum What {
     /// Table 1 on its five machines, polling granularity and the programs of Table 2 on two of
     /// them, and what its text concludes.
     Splitc,
-    /// One experiment on each of the machines of the papers whose layers are to come: the round
-    /// trip of virtual networks, a null message of two-case delivery by polling and by interrupt.
+    /// The paper: Virtual network transport protocols for Myrinet, 1997: Figures 5 to 11 and Table
+    /// 1, by the layer of Active Messages on its cluster of 100 hosts. Takes some minutes.
+    Am2,
+    /// Experiments on the machine of a paper whose layer is to come: a null message of two-case
+    /// delivery by polling and by interrupt, and jobs that share processors.
     FirstLook,
     /// The same experiments on an assumed host pair of today, and the saturation of networks with
     /// 8, 64 and 1,024 hosts.
@@ -52,10 +53,10 @@ enum What {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.what {
         What::Hamlyn | What::Splitc | What::FirstLook if arguments.quick => {
-            bail!("--quick is for `beyond`; the others take some seconds at most")
+            bail!("--quick is for `beyond` and `am2`; the others take some seconds at most")
         }
         What::FirstLook if arguments.plot.is_some() => {
-            bail!("--plot is for `hamlyn` and `beyond`; a first look has no curves")
+            bail!("--plot is for the others; a first look has no curves")
         }
         What::Hamlyn => {
             let report = hamlyn::report(&Machine::hamlyn())?;
@@ -67,6 +68,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             if let Some(directory) = &arguments.plot {
                 plot::write_bars(&report.bars, directory)?;
             }
+        }
+        What::Am2 => {
+            let reproduced = am2::measure(arguments.quick)?;
+            print(arguments, &reproduced, &reproduced.report.plots, am2::show)?;
         }
         What::FirstLook => print(arguments, &first_look::reports()?, &[], show_first_look)?,
         What::Beyond => {
@@ -312,57 +317,4 @@ fn summary(report: &Report) {
         .map(|&(one, name)| format!("{name}: {}", report.count(one)))
         .collect();
     println!("{} entries. {}.", report.entries.len(), counts.join(", "));
-}
-
-const VERDICTS: [(Verdict, &str); 8] = [
-    (Verdict::Reached, "reached"),
-    (Verdict::NotReached, "not reached"),
-    (Verdict::Supported, "supported"),
-    (Verdict::Contradicted, "contradicted"),
-    (Verdict::CarriedOut, "carried out"),
-    (Verdict::ShownElsewhere, "shown elsewhere"),
-    (Verdict::Cited, "cited, not measured"),
-    (Verdict::NotMeasurable, "not measurable here"),
-];
-
-fn verdict(verdict: Verdict) -> &'static str {
-    VERDICTS
-        .iter()
-        .find(|(one, _)| *one == verdict)
-        .map_or("", |&(_, name)| name)
-}
-
-fn judgement(figure: &Comparison) -> &'static str {
-    match (figure.verdict, figure.is_within) {
-        (FigureVerdict::PredictedHit, _) => "predicted, hit",
-        (FigureVerdict::PredictedMissed, _) => "predicted, MISSED",
-        (FigureVerdict::Input, true) => "input",
-        (FigureVerdict::Input, false) => "input, NOT IN FORCE",
-        (FigureVerdict::Calibrated, true) => "calibrated",
-        (FigureVerdict::Calibrated, false) => "calibrated, NOT REACHED",
-        (FigureVerdict::Repeated, true) => "repeated",
-        (FigureVerdict::Repeated, false) => "repeated, missed",
-    }
-}
-
-fn amount(value: f64) -> String {
-    if value >= 10_000.0 {
-        format!("{value:.0}")
-    } else {
-        let text = format!("{value:.2}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    format!("{} {unit}", amount(value)).trim_end().to_owned()
-}
-
-fn set_width(table: &mut comfy_table::Table, column: usize) {
-    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
-    if let Some(column) = table.column_mut(column) {
-        column.set_constraint(comfy_table::ColumnConstraint::UpperBoundary(
-            comfy_table::Width::Fixed(REMARK_COLUMNS),
-        ));
-    }
 }

@@ -3,6 +3,7 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::packet::PortName;
+use hamlyn_engine::point::{Point, PortPoint};
 use hamlyn_engine::port::{Arrived, Knock, PortError, PortInfo, PortOptions, PortSetName, room_in};
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::Host;
@@ -78,6 +79,10 @@ impl<H: Host> Interface<H> {
     /// [`Refusal::NotResident`]: crate::engine::refusal::Refusal::NotResident
     pub fn park_port(&mut self, port: &Port, is_parked: bool) -> Result<(), PortError> {
         self.check().map_err(|Forked| PortError::Forked)?;
+        H::passes(Point::Port(match is_parked {
+            true => PortPoint::Parked,
+            false => PortPoint::Resumed,
+        }));
         self.inbound
             .lock(|inbound| inbound.receiver.park_port(port.name, is_parked))
     }
@@ -184,6 +189,7 @@ impl<H: Host> Interface<H> {
             };
             let (inbound, mut outbox) = self.halves(terminus);
             if let Some(message) = shown(inbound, inlet.held_mut(), in_place) {
+                H::passes(Point::Port(PortPoint::Taken));
                 handle(&message, &mut outbox);
                 message.dispose();
                 count += 1;
@@ -303,6 +309,7 @@ impl<H: Host> Interface<H> {
             arrived.length_bytes as usize,
         ));
         shortcut.message_done(arrived.length_bytes as u16);
+        H::passes(Point::Port(PortPoint::Taken));
         Some(arrived)
     }
 
@@ -315,7 +322,11 @@ impl<H: Host> Interface<H> {
         if !self.find_message(port) {
             return None;
         }
-        self.take_message(port).or_else(|| port.held.arrived.take())
+        self.take_message(port).or_else(|| {
+            let held = port.held.arrived.take()?;
+            H::passes(Point::Port(PortPoint::Taken));
+            Some(held)
+        })
     }
 
     /// Sends a message to a port, for a handler, if nothing stands in its way, or queues it.

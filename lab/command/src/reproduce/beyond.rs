@@ -9,7 +9,7 @@ use hamlyn_sim::reproduce::beyond::pair::Row;
 use hamlyn_sim::reproduce::beyond::saturation::{name_of_routing, name_of_traffic, settings};
 use hamlyn_sim::reproduce::beyond::{Beyond, Extent, Pair, Setting, Sweep, pair};
 
-use super::{amount, set_width};
+use super::words::{amount, set_width};
 use hamlyn_cli::terminal::{steps_bar, table};
 
 /// Measures all of it, on as many threads as there are processors: every sweep is a world of its

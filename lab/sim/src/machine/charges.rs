@@ -33,6 +33,11 @@ impl Charges {
         self.machine.has_actor("interface")
     }
 
+    /// Whether messages to ports take time of their own.
+    pub(crate) fn has_ports(&self) -> bool {
+        self.machine.has_ports()
+    }
+
     /// What stands before each frame on the wire.
     pub(crate) fn frame_header_bytes(&self) -> usize {
         self.machine.link().header.0 as usize

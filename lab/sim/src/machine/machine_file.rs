@@ -328,9 +328,14 @@ impl Machine {
     /// The same, where the program's processor drives the network, too: its interface does besides
     /// what the file says of `sharing`.
     pub fn sharing(&self) -> Self {
+        self.besides("sharing")
+    }
+
+    /// The same, whose interface does besides what the file says of that actor.
+    pub fn besides(&self, other: &str) -> Self {
         let mut scripts = (*self.scripts).clone();
         for ((actor, point), steps) in self.scripts.iter() {
-            if actor == "sharing" {
+            if actor == other {
                 let of_interface = scripts.entry(("interface".to_owned(), *point));
                 of_interface.or_default().extend(steps.iter().cloned());
             }
@@ -476,6 +481,11 @@ impl Machine {
     /// Whether anything is said of what that actor does.
     pub(crate) fn has_actor(&self, actor: &str) -> bool {
         self.sections.at.contains_key(actor)
+    }
+
+    /// Whether anything is said of ports.
+    pub(crate) fn has_ports(&self) -> bool {
+        self.scripts.keys().any(|(_, point)| point.is_of_ports())
     }
 
     pub(crate) fn bus(&self) -> Option<&Bus> {

@@ -1,6 +1,6 @@
 //! What is done at a point of an interface's work, as steps that each occupy one resource.
 
-use hamlyn_engine::point::Point;
+use hamlyn_engine::point::{Point, PortPoint};
 use serde::Deserialize;
 
 use super::number::{Count, Time};
@@ -58,9 +58,28 @@ pub enum PointName {
     Taken,
     Looked,
     Woken,
+    PortRead,
+    PortKeyChecked,
+    PortNotified,
+    PortTaken,
+    PortParked,
+    PortResumed,
 }
 
 impl PointName {
+    /// True if it is one of ports.
+    pub(crate) fn is_of_ports(self) -> bool {
+        matches!(
+            self,
+            Self::PortRead
+                | Self::PortKeyChecked
+                | Self::PortNotified
+                | Self::PortTaken
+                | Self::PortParked
+                | Self::PortResumed
+        )
+    }
+
     /// A point's name, and the bytes that it is about.
     pub(crate) fn of(point: Point) -> (Self, u64) {
         match point {
@@ -98,6 +117,12 @@ impl PointName {
             Point::Taken => (Self::Taken, 0),
             Point::Looked => (Self::Looked, 0),
             Point::Woken => (Self::Woken, 0),
+            Point::Port(PortPoint::PortRead) => (Self::PortRead, 0),
+            Point::Port(PortPoint::KeyChecked) => (Self::PortKeyChecked, 0),
+            Point::Port(PortPoint::Notified) => (Self::PortNotified, 0),
+            Point::Port(PortPoint::Taken) => (Self::PortTaken, 0),
+            Point::Port(PortPoint::Parked) => (Self::PortParked, 0),
+            Point::Port(PortPoint::Resumed) => (Self::PortResumed, 0),
         }
     }
 }

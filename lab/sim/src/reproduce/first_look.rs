@@ -1,9 +1,7 @@
-//! A first look at the machines of two papers whose layers are to come: one primitive experiment on
-//! each, with the library as it is.
+//! A first look at the machine of a paper whose layer is to come, with the library as it is.
 //!
-//! Virtual networks: the round trip of a short message, and what more clients add to it. Two-case
-//! delivery: a null message, taken by polling and after an interrupt. The comparison of five
-//! machines is [`super::split_c`].
+//! Two-case delivery: a null message, taken by polling and after an interrupt. The comparison of
+//! five machines is [`super::split_c`], and Active Messages are [`super::am2`].
 
 use std::sync::LazyLock;
 
@@ -14,20 +12,11 @@ use super::measure::Failure;
 use super::primitive::{Primitive, Waiting};
 use super::report::{Experiment, Measure, Report};
 use super::rows::Paper;
-use crate::machine::{Machine, PointName};
+use crate::machine::Machine;
 use crate::time::Span;
 
 /// The machines, and the files of what their papers say.
-const MACHINES: [(&str, &str); 2] = [
-    (
-        "now-virtual-networks",
-        include_str!("../../papers/virtual-networks.toml"),
-    ),
-    ("fugu", include_str!("../../papers/two-case-delivery.toml")),
-];
-
-/// Clients of one server, of which the second number adds to what the first takes.
-const CLIENTS: (usize, usize) = (8, 16);
+const MACHINES: [(&str, &str); 1] = [("fugu", include_str!("../../papers/two-case-delivery.toml"))];
 
 /// Measures all machines.
 pub fn reports() -> Result<Vec<Report>, Failure> {
@@ -77,10 +66,6 @@ macro_rules! one {
     };
 }
 
-fn us(span: Span) -> f64 {
-    span.as_us_f64()
-}
-
 fn cycles(span: Span) -> f64 {
     span.as_us_f64() * 1e3
 }
@@ -89,60 +74,8 @@ fn with(machine: &Machine, strategy: Strategy) -> Primitive {
     Primitive::new(machine, strategy)
 }
 
-fn np(machine: &Machine) -> Primitive {
-    with(machine, Strategy::Np)
-}
-
 fn proc(machine: &Machine) -> Primitive {
     with(machine, Strategy::Proc)
-}
-
-fn round_trip(primitive: &Primitive) -> Result<f64, Failure> {
-    Ok(us(primitive.one_way()?) * 2.0)
-}
-
-fn round_trip_by_board(machine: &Machine) -> Result<f64, Failure> {
-    round_trip(&np(machine))
-}
-
-fn overhead_of_board(machine: &Machine) -> Result<f64, Failure> {
-    Ok(us(np(machine).flow(1)?.overhead))
-}
-
-/// What one client more adds to the round trip of each: the gap of the server's board.
-fn per_client(machine: &Machine) -> Result<f64, Failure> {
-    let (few, many) = CLIENTS;
-    let primitive = np(machine);
-    let (of_few, of_many) = (
-        primitive.round_trip_with(few)?,
-        primitive.round_trip_with(many)?,
-    );
-    Ok(us(of_many - of_few) / (many - few) as f64)
-}
-
-/// What is saved where the board does not do that: of the round trip, and for each client.
-fn saved(
-    machine: &Machine,
-    points: &[PointName],
-    measure: fn(&Machine) -> Result<f64, Failure>,
-) -> Result<f64, Failure> {
-    Ok(measure(machine)? - measure(&without(machine, points))?)
-}
-
-fn without(machine: &Machine, points: &[PointName]) -> Machine {
-    let all = points.iter();
-    all.fold(machine.clone(), |machine, &point| {
-        machine.without("interface", point)
-    })
-}
-
-/// What the board does to check a message's key.
-const PROTECTION: [PointName; 1] = [PointName::KeyChecked];
-/// What it does to deliver reliably.
-const RELIABILITY: [PointName; 2] = [PointName::MessageOut, PointName::HeaderRead];
-
-fn baseline(machine: &Machine) -> Machine {
-    without(&without(machine, &PROTECTION), &RELIABILITY)
 }
 
 fn null(machine: &Machine, words: usize) -> Primitive {
@@ -193,38 +126,6 @@ fn out_of_turn(gang: &Gang) -> Result<f64, Failure> {
 
 static EXPERIMENTS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     vec![
-        // Virtual networks.
-        one!("V-226", overhead_of_board),
-        one!("V-227", |m| Ok(us(np(m).taking()?))),
-        one!("V-229", |m| {
-            let ends = overhead_of_board(m)? + us(np(m).taking()?);
-            Ok(us(np(m).one_way()?) - ends)
-        }),
-        one!("V-230", round_trip_by_board),
-        one!("V-278", per_client),
-        one!("V-284", |m| Ok(1e6 / per_client(m)?)),
-        figures(
-            "V-232",
-            &[
-                |m| saved(m, &PROTECTION, per_client),
-                |m| saved(m, &PROTECTION, round_trip_by_board),
-            ],
-        ),
-        figures(
-            "V-233",
-            &[
-                |m| saved(m, &RELIABILITY, per_client),
-                |m| saved(m, &RELIABILITY, round_trip_by_board),
-            ],
-        ),
-        figures(
-            "V-234",
-            &[
-                |m| per_client(&baseline(m)),
-                |m| round_trip_by_board(&baseline(m)),
-            ],
-        ),
-        // Two-case delivery.
         figures(
             "T-115",
             &[

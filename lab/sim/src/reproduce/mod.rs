@@ -6,6 +6,7 @@
 //! come out: the paper's numbers are only compared with, and changing a number of the machine
 //! changes the figures. [`beyond`] has what the Hamlyn paper could not measure.
 
+pub mod am2;
 pub mod beyond;
 pub mod first_look;
 pub mod gang;

@@ -63,6 +63,10 @@ pub struct Primitive {
     /// How late each node changes from job to job, if jobs share processors by the machine's time
     /// slices.
     pub late: Option<Vec<Span>>,
+    /// Programs are on neighbouring hosts of a network; otherwise they are far apart.
+    pub are_neighbours: bool,
+    /// See [`Settings::lets_go_at_once`].
+    pub lets_go_at_once: bool,
 }
 
 /// What a sender's part in a flow takes.
@@ -130,15 +134,15 @@ pub(super) type PartOf<'a, E> = (&'a str, Box<dyn FnOnce(&mut E) + Send + 'a>);
 /// A program of an experiment with messages.
 pub(super) type Part<'a> = PartOf<'a, Party>;
 
-/// A program's end has an interface.
-pub(super) trait AsManager {
-    /// Its manager.
-    fn manager(&self) -> &Manager<SimHost>;
+/// A program's end of an experiment.
+pub(super) trait ProgramEnd {
+    /// Waits until what it has sent is handed to its links.
+    fn flush(&self);
 }
 
-impl AsManager for Party {
-    fn manager(&self) -> &Manager<SimHost> {
-        &self.manager
+impl ProgramEnd for Party {
+    fn flush(&self) {
+        let _ = self.manager.session().flush(Wait::Forever);
     }
 }
 
@@ -151,6 +155,8 @@ impl Primitive {
             data_bytes: 16,
             waiting: Waiting::Polls,
             late: None,
+            are_neighbours: false,
+            lets_go_at_once: false,
         }
     }
 
@@ -160,7 +166,7 @@ impl Primitive {
     }
 
     /// The same, of programs whose ends `open` makes.
-    pub(super) fn run_ends<E: AsManager>(
+    pub(super) fn run_ends<E: ProgramEnd>(
         &self,
         open: impl Fn(Manager<SimHost>) -> E + Send + Sync,
         parts: Vec<PartOf<'_, E>>,
@@ -170,6 +176,7 @@ impl Primitive {
                 Waiting::Polls => END.since(Time::ZERO),
                 Waiting::Sleeps => Span::ZERO,
             },
+            lets_go_at_once: self.lets_go_at_once,
             wire: WireSettings {
                 // Boards of these machines send as fast as they can.
                 delay_target_ns: TIMEOUT.as_ns() / 100,
@@ -194,7 +201,10 @@ impl Primitive {
         let hosts = topology.map_or(parts.len(), Topology::host_count);
         let nodes: Vec<NodeId> = (0..hosts).map(|_| world.node(processors)).collect();
         // A prime apart, so that they are not all neighbours where there are more hosts.
-        let apart = if hosts > parts.len() { 37 } else { 1 };
+        let apart = match self.are_neighbours || hosts == parts.len() {
+            true => 1,
+            false => 37,
+        };
         let open = &open;
         for (place, (name, part)) in parts.into_iter().enumerate() {
             let node = nodes[place * apart % hosts];
@@ -207,7 +217,7 @@ impl Primitive {
                     crate::host::open(Some(name), options).expect("an interface of its own");
                 let mut end = open(manager);
                 part(&mut end);
-                let _ = end.manager().session().flush(Wait::Forever);
+                end.flush();
                 // Others may still answer.
                 world::pause(QUIET);
             });

@@ -425,7 +425,8 @@ fn compare(figure: &Figure, ours: f64) -> Comparison {
     let rounds_to_it = figure
         .printed_to
         .is_some_and(|digit| (rounded - figure.paper).abs() <= digit / 2.0);
-    let is_within = deviation.abs() <= WITHIN_PERCENT || rounds_to_it;
+    let limit = figure.within_percent.unwrap_or(WITHIN_PERCENT);
+    let is_within = deviation.abs() <= limit || rounds_to_it;
     Comparison {
         what: figure.what.clone(),
         unit: figure.unit.clone(),

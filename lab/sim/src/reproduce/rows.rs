@@ -64,6 +64,8 @@ pub struct Figure {
     /// The unit of its last digit, if the paper prints so few that rounding decides more than the
     /// limit.
     pub printed_to: Option<f64>,
+    /// How far ours may deviate, in percent, if not by as little as elsewhere.
+    pub within_percent: Option<f64>,
     /// The row whose experiment it repeats, if it is no experiment of its own; it is counted there.
     pub same_as: Option<String>,
 }

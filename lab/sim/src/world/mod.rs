@@ -423,8 +423,14 @@ impl Kernel {
             .into_iter()
             .partition(|&one| one == task);
         known.wanting = own;
+        // A turn ends where a point takes time: what it let go of, it did before.
+        let let_go = if self.settings.lets_go_at_once {
+            now
+        } else {
+            now + debt
+        };
         for other in others {
-            self.wake_at(other, now + debt);
+            self.wake_at(other, let_go);
         }
         if let Some(free) = self.nodes[node].free(job).get_mut(processor) {
             *free = now + debt;

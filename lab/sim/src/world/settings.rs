@@ -25,6 +25,9 @@ pub struct Settings {
     /// A point of an interface's work takes a random time up to this, so that what happens
     /// elsewhere falls between the steps of a call.
     pub point_max: Span,
+    /// Whether a task that wants what another one of its process has goes on as soon as that lets
+    /// go of it; otherwise when the time is over that the other's next point takes.
+    pub lets_go_at_once: bool,
     /// How long a program polls before it sleeps.
     pub spin: Span,
     /// How long a program that polls, and waits for anything at all, looks at nothing else unless
@@ -58,6 +61,7 @@ impl Default for Settings {
             ring_delay: Span::ZERO,
             shuffles: false,
             point_max: Span::ZERO,
+            lets_go_at_once: false,
             spin: Span::from_us(2),
             moment: Span::from_us(1),
             link_packets: 64,

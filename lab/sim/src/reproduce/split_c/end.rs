@@ -21,7 +21,7 @@ use super::shared_memory::{SharedMemory, offset_of};
 use super::versions::{Server, Version};
 use crate::host::SimHost;
 use crate::machine::Machine;
-use crate::reproduce::primitive::AsManager;
+use crate::reproduce::primitive::ProgramEnd;
 use crate::time::Span;
 use crate::world;
 
@@ -141,9 +141,9 @@ struct Owed {
     bytes: u32,
 }
 
-impl AsManager for End {
-    fn manager(&self) -> &Manager<SimHost> {
-        &self.manager
+impl ProgramEnd for End {
+    fn flush(&self) {
+        let _ = self.manager.session().flush(Wait::Forever);
     }
 }
 
