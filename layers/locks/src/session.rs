@@ -180,7 +180,9 @@ fn welcome(sessions: &mut [Session], call: &mut Call<'_>, arguments: &[u32]) -> 
     };
     let from = call.source().map(|source| source.interface());
     let is_known = session.is_of(call.link()) && session.id == id;
-    let is_awaited = session.stage == Stage::Greeting && from == session.interface;
+    let is_it = |(from, to): (Destination, Destination)| from.is_same(&to);
+    let is_server = from.zip(session.interface).is_some_and(is_it);
+    let is_awaited = session.stage == Stage::Greeting && is_server;
     if !is_known && !is_awaited {
         return call.reply(BYE, &[id]);
     }
