@@ -119,7 +119,7 @@ impl<H: Host> Bundle<H> {
         node.place(&mut session, id)
     }
 
-    /// Runs the handlers of messages that are there, 256 at most, and returns messages that came
+    /// Runs the handlers of messages that are there, 64 at most, and returns messages that came
     /// back; how many. Endpoints with messages take turns, of [`visit`](crate::NodeOptions::visit)
     /// messages each. Messages that are there are found by each poll, and what else there is to
     /// attend to by every fourth. Does not wait (`AM_Poll`).

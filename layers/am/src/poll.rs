@@ -15,9 +15,11 @@ use crate::residence::Residence;
 use crate::state::State;
 
 /// Messages that are taken in one go.
-const MESSAGES_MAX: usize = 256;
-/// Polls in a row that attend to nothing but messages.
+const MESSAGES_MAX: usize = 64;
+/// Polls in a row that attend to nothing but messages; each counts as so many more as it has taken
+/// messages by this.
 const STREAK_MAX: u32 = 16;
+const MESSAGES_PER_POLL: u32 = 4;
 /// Looks in vain of which one attends to everything, as long as there are few of them.
 const LOOKS_PER_TURN: u32 = 4;
 /// Looks of a wait after which all do that. A session sleeps after sixteen at the earliest.
@@ -178,7 +180,7 @@ impl NodeState {
         let is_turn = is_patient || is_turn || is_due || self.state.has_to_do(bundle);
         let mut count = self.take(session, bundle)?;
         self.state.tell_credits(session);
-        self.unattended += 1;
+        self.unattended += 1 + count as u32 / MESSAGES_PER_POLL;
         if is_turn {
             self.unattended = 0;
             // A look that found messages is followed by another before a sleep.
