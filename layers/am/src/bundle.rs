@@ -82,8 +82,7 @@ impl<H: Host> Bundle<H> {
             introduction,
             outstanding: 0,
             is_resident,
-            loaded_ns: 0,
-            taken: 0,
+            stay: Default::default(),
             knockers: Vec::new(),
         });
         if let Some(bundle) = node.state.bundle(self.number) {

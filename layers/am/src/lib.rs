@@ -61,6 +61,7 @@ mod error;
 mod name;
 mod node;
 mod options;
+mod paging;
 mod peer;
 mod poll;
 mod port;

@@ -8,10 +8,9 @@ use hamlyn::{CompletionQueue, Host, Port, PortSet, Session};
 use crate::call::Call;
 use crate::error::{Error, Reason};
 use crate::peer::EndpointId;
-use crate::port::EndpointState;
 use crate::receive::{return_request, take_request};
 use crate::replies::{take_reply, take_stashed};
-use crate::residence::Residence;
+use crate::residence::{Pace, Residence};
 use crate::state::State;
 
 /// Messages that are taken in one go.
@@ -26,11 +25,6 @@ const LOOKS_PER_TURN: u32 = 4;
 const EAGER_LOOKS: u32 = 15;
 /// Polls in vain after which fences are asked for.
 const LOOKS_BEFORE_FENCES: u32 = 8;
-/// Time that an endpoint which was loaded stays, if nothing comes: longer than the pause of a
-/// sender whose message was refused.
-const STAY: Duration = Duration::from_millis(2);
-/// Links that are told that an endpoint is loaded.
-const KNOCKERS_MAX: usize = 64;
 /// A number that no bundle has.
 const NO_BUNDLE: u32 = u32::MAX;
 /// The number of the reply port in a set of ports: no endpoint has it.
@@ -47,6 +41,7 @@ pub(crate) struct NodeState {
     replies_in: u32,
     pub(crate) state: State,
     pub(crate) residence: Residence,
+    pub(crate) pace: Pace,
     /// Ends of fences wake a sleeper that hears of refusals.
     fences: CompletionQueue,
     fences_under_way: usize,
@@ -69,6 +64,7 @@ impl NodeState {
             replies_in: NO_BUNDLE,
             state,
             residence,
+            pace: Pace::default(),
             fences,
             fences_under_way: 0,
             unattended: 0,
@@ -215,7 +211,7 @@ impl NodeState {
             let traffic = &mut state.traffic;
             match state.endpoints.get(id) {
                 Some(endpoint) => {
-                    endpoint.taken = endpoint.taken.saturating_add(1);
+                    endpoint.stay.taken = endpoint.stay.taken.saturating_add(1);
                     take_request(&mut endpoint.receiving, traffic, message, outbox);
                 }
                 // It was shown before a handler panicked, and its endpoint is gone since.
@@ -425,84 +421,6 @@ impl NodeState {
         count
     }
 
-    /// Loads endpoints that want a frame.
-    fn load<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
-        self.hear_knocks(session);
-        if self.residence.is_wanting() {
-            self.load_wanting(session)?;
-        }
-        Ok(())
-    }
-
-    fn load_wanting<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
-        let now_ns = session.host().now_ns();
-        let visit = u32::from(self.state.traffic.options.visit);
-        loop {
-            let endpoints = &mut self.state.endpoints;
-            let may_go = |index: u16| {
-                endpoints
-                    .at(index)
-                    .is_none_or(|endpoint| may_go(session, endpoint, visit, now_ns))
-            };
-            let Some((loaded, gone)) = self.residence.next(may_go) else {
-                break;
-            };
-            for (index, is_resident) in [(gone, false), (Some(loaded), true)] {
-                let endpoint = index.and_then(|index| self.state.endpoints.at(index));
-                let Some(endpoint) = endpoint else {
-                    continue;
-                };
-                session.park_port(&endpoint.port, !is_resident)?;
-                endpoint.is_resident = is_resident;
-                endpoint.taken = 0;
-                endpoint.loaded_ns = now_ns;
-                self.state.traffic.statistics.unloaded += u64::from(!is_resident);
-                if is_resident {
-                    let traffic = &mut self.state.traffic;
-                    for link in std::mem::take(&mut endpoint.knockers) {
-                        if let Some(peer) = traffic.peers.get(link) {
-                            peer.has_room(endpoint.port.name().to_bits());
-                            traffic.hints.push(link);
-                        }
-                    }
-                }
-            }
-        }
-        if self.residence.is_wanting() {
-            session.look_within(STAY);
-        }
-        Ok(())
-    }
-
-    /// Finds endpoints for which messages came though they are not resident (`V 3.2`).
-    fn hear_knocks<H: Host>(&mut self, session: &mut Session<'_, H>) {
-        while let Some(knock) = session.next_knock() {
-            let id = EndpointId::of_member(knock.member);
-            let Some(endpoint) = self.state.endpoints.get(id) else {
-                continue;
-            };
-            let knockers = &mut endpoint.knockers;
-            if knockers.len() < KNOCKERS_MAX && !knockers.contains(&knock.from) {
-                knockers.push(knock.from);
-            }
-            if self.residence.fault(id.index) {
-                self.state.traffic.statistics.faults_by_message += 1;
-            }
-        }
-    }
-
-    /// The application sends by an endpoint that is not resident: it faults.
-    pub(crate) fn fault_by_call<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        endpoint: EndpointId,
-    ) -> Result<(), Error> {
-        if self.residence.fault(endpoint.index) {
-            self.state.traffic.statistics.faults_by_call += 1;
-        }
-        self.load(session)
-    }
-
     /// Cleans up after objects that were dropped, and a handler that panicked. The first error, when
     /// all is done.
     pub(crate) fn clean_up<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
@@ -531,21 +449,4 @@ impl NodeState {
         })?;
         Ok(session.close_port(port)?)
     }
-}
-
-/// True if an endpoint may be unloaded: it has had its turn, or nothing to do. What it has
-/// outstanding needs no frame, as answers come to the node. So no endpoint holds its frame while it
-/// waits for another one.
-fn may_go<H: Host>(
-    session: &Session<'_, H>,
-    endpoint: &EndpointState,
-    visit: u32,
-    now_ns: u64,
-) -> bool {
-    let stay_ns = STAY.as_nanos() as u64;
-    if endpoint.taken >= visit || now_ns.saturating_sub(endpoint.loaded_ns) >= stay_ns {
-        return true;
-    }
-    let info = session.port_info(&endpoint.port);
-    endpoint.taken > 0 && info.is_ok_and(|info| info.waiting == 0)
 }

@@ -10,6 +10,7 @@ use crate::call::{Call, Outcome};
 use crate::error::{Error, Reason};
 use crate::name::{Introduction, Tag};
 use crate::peer::EndpointId;
+use crate::residence::Stay;
 use crate::returned::Returned;
 use crate::translation::{Mapped, Translation, Translations};
 use crate::wire::Place;
@@ -152,9 +153,7 @@ pub(crate) struct EndpointState {
     /// Requests that have no answer yet.
     pub(crate) outstanding: u32,
     pub(crate) is_resident: bool,
-    /// When it was loaded, and messages taken since.
-    pub(crate) loaded_ns: u64,
-    pub(crate) taken: u32,
+    pub(crate) stay: Stay,
     /// Links that knocked while it was not resident, and are told when it is.
     pub(crate) knockers: Vec<LinkId>,
 }

@@ -184,7 +184,7 @@ fn run(
         answer: None,
     };
     traffic.statistics.replies_taken += 1;
-    endpoint.taken = endpoint.taken.saturating_add(1);
+    endpoint.stay.taken = endpoint.stay.taken.saturating_add(1);
     traffic.running_reply = Some((link, stamp));
     let ran = with(&mut endpoint.receiving, &mut call);
     traffic.running_reply = None;

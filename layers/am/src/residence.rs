@@ -2,6 +2,16 @@
 //! is to be loaded and unloaded, and does neither.
 
 use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Time after which an endpoint that was loaded goes if others want its frame: longer than the
+/// pause of a sender whose message was refused.
+const STAY_NS: u64 = 2_000_000;
+/// After a load there is none for so many times what it took, so that at most a fifth of the time is
+/// spent on loads.
+const LOADS_PER_PAUSE: u64 = 4;
+/// It goes early if nothing has come for so many times what the first message took to come.
+const RESPONSES_PER_LULL: u64 = 2;
 
 /// The frames of a node.
 #[derive(Debug)]
@@ -77,10 +87,107 @@ impl Residence {
     }
 }
 
+/// The stay of an endpoint in its frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stay {
+    loaded_ns: u64,
+    /// Messages taken since.
+    pub(crate) taken: u32,
+    /// Those at the last look, and when there were fewer.
+    seen: u32,
+    seen_ns: u64,
+}
+
+impl Stay {
+    /// It begins.
+    pub(crate) fn since(now_ns: u64) -> Self {
+        Self {
+            loaded_ns: now_ns,
+            seen_ns: now_ns,
+            ..Self::default()
+        }
+    }
+}
+
+/// The pace of loads: how long they take, and how long it is until messages come after one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    /// There is no load before that.
+    due_ns: u64,
+    response_ns: u64,
+}
+
+impl Pace {
+    /// An endpoint was loaded, which took so long until now.
+    pub(crate) fn loaded_in(&mut self, load_ns: u64, now_ns: u64) {
+        let pause_ns = LOADS_PER_PAUSE.saturating_mul(load_ns).min(STAY_NS);
+        self.due_ns = now_ns.saturating_add(pause_ns);
+    }
+
+    /// True if another one may be loaded.
+    pub(crate) fn may_load(&self, now_ns: u64) -> bool {
+        now_ns >= self.due_ns
+    }
+
+    /// True if an endpoint may go: it has had its turn, or nothing comes for it. What it has
+    /// outstanding needs no frame, as answers come to the node. So no endpoint holds its frame while
+    /// it waits for another one.
+    pub(crate) fn may_go(&mut self, stay: &mut Stay, visit: u32, now_ns: u64) -> bool {
+        let stayed_ns = now_ns.saturating_sub(stay.loaded_ns);
+        if stay.taken != stay.seen {
+            if stay.seen == 0 {
+                self.response_ns = stayed_ns.min(STAY_NS);
+            }
+            (stay.seen, stay.seen_ns) = (stay.taken, now_ns);
+        }
+        let lull_ns = now_ns.saturating_sub(stay.seen_ns);
+        stayed_ns >= STAY_NS
+            || stay.taken >= visit
+            || stay.taken > 0 && lull_ns >= RESPONSES_PER_LULL * self.response_ns
+    }
+
+    /// Time after which one may be loaded, or may go, that may not yet.
+    pub(crate) fn patience(&self, now_ns: u64) -> Duration {
+        let lull_ns = RESPONSES_PER_LULL * self.response_ns.max(1_000);
+        let pause_ns = self.due_ns.saturating_sub(now_ns);
+        Duration::from_nanos(lull_ns.max(pause_ns).min(STAY_NS))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn those_that_are_busy_stay_for_their_visit_and_idle_ones_go() {
+        let mut pace = Pace::default();
+        let mut stay = Stay::since(1_000);
+        assert!(!pace.may_go(&mut stay, 64, 50_000), "nothing came yet");
+        stay.taken = 4;
+        assert!(!pace.may_go(&mut stay, 64, 101_000), "some came just now");
+        assert!(!pace.may_go(&mut stay, 64, 300_000));
+        assert!(
+            pace.may_go(&mut stay, 64, 301_000),
+            "no more for two responses"
+        );
+        stay.taken = 64;
+        assert!(pace.may_go(&mut stay, 64, 302_000), "its visit is over");
+        let mut silent = Stay::since(1_000);
+        assert!(!pace.may_go(&mut silent, 64, 2_000_000));
+        assert!(pace.may_go(&mut silent, 64, 2_001_000));
+    }
+
+    #[test]
+    fn loads_take_a_fifth_of_the_time_at_most() {
+        let mut pace = Pace::default();
+        assert!(pace.may_load(0));
+        pace.loaded_in(100_000, 100_000);
+        assert!(!pace.may_load(499_999));
+        assert!(pace.may_load(500_000));
+        pace.loaded_in(u64::MAX, 500_000);
+        assert!(pace.may_load(500_000 + STAY_NS), "not for ever");
+    }
 
     #[test]
     fn those_that_may_not_go_stay() {

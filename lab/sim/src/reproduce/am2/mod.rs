@@ -2,7 +2,7 @@
 //! the layer of Active Messages (`layers/am`) on the paper's cluster.
 //!
 //! No figure of the paper is fed in but those that the machine's file says it was given or
-//! calibrated on. [`bench`] has the settings, each of which is a world of its own; [`load`],
+//! calibrated on. [`mod@bench`] has the settings, each of which is a world of its own; [`load`],
 //! [`log_p`] and [`exchange`] are the programs; `claims` judges the rows.
 
 pub mod bench;

@@ -188,12 +188,14 @@ fn frames_and_their_loading_decide_overcommitment() {
     let (free, paper) = (at(Variant::loading(0)), at(Variant::loading(500)));
     assert!(free.server.unloaded > 0 && paper.server.unloaded > 0);
     assert!(refused(&paper) > 0, "requests to endpoints without a frame");
-    assert!(paper.rate() < 0.85 * free.rate(), "{}", paper.rate());
+    // A fifth of the time at most is spent on loads.
+    let part = paper.rate() / free.rate();
+    assert!((0.75..0.95).contains(&part), "{part}");
     let one = at(Variant::frames(1));
     assert!(one.rate() < 0.7 * paper.rate(), "{}", one.rate());
     let ten = at(Variant::frames(10));
     assert_eq!(ten.server.unloaded, 0);
-    assert!(ten.rate() > 1.1 * paper.rate(), "{}", ten.rate());
+    assert!(ten.rate() > 1.05 * paper.rate(), "{}", ten.rate());
 }
 
 /// Visits of one message give endpoints other turns than visits of 256, which the clients see; not

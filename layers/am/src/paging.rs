@@ -1,0 +1,93 @@
+//! Paging (`V 3.2`, `V 4.1`): endpoints that want a frame are loaded, and others go for them.
+
+use hamlyn::{Host, Session};
+
+use crate::error::Error;
+use crate::peer::EndpointId;
+use crate::poll::NodeState;
+use crate::residence::Stay;
+
+/// Links that are told that an endpoint is loaded.
+const KNOCKERS_MAX: usize = 64;
+
+impl NodeState {
+    /// Loads endpoints that want a frame.
+    pub(crate) fn load<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
+        self.hear_knocks(session);
+        if self.residence.is_wanting() {
+            self.load_wanting(session)?;
+        }
+        Ok(())
+    }
+
+    fn load_wanting<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
+        let visit = u32::from(self.state.traffic.options.visit);
+        let mut now_ns = session.host().now_ns();
+        while self.pace.may_load(now_ns) {
+            let (endpoints, pace) = (&mut self.state.endpoints, &mut self.pace);
+            let may_go = |index: u16| {
+                let endpoint = endpoints.at(index);
+                endpoint.is_none_or(|endpoint| pace.may_go(&mut endpoint.stay, visit, now_ns))
+            };
+            let Some((loaded, gone)) = self.residence.next(may_go) else {
+                break;
+            };
+            for (index, is_resident) in [(gone, false), (Some(loaded), true)] {
+                let endpoint = index.and_then(|index| self.state.endpoints.at(index));
+                let Some(endpoint) = endpoint else {
+                    continue;
+                };
+                session.park_port(&endpoint.port, !is_resident)?;
+                endpoint.is_resident = is_resident;
+                self.state.traffic.statistics.unloaded += u64::from(!is_resident);
+                if is_resident {
+                    let traffic = &mut self.state.traffic;
+                    for link in std::mem::take(&mut endpoint.knockers) {
+                        if let Some(peer) = traffic.peers.get(link) {
+                            peer.has_room(endpoint.port.name().to_bits());
+                            traffic.hints.push(link);
+                        }
+                    }
+                }
+            }
+            let begun_ns = std::mem::replace(&mut now_ns, session.host().now_ns());
+            self.pace.loaded_in(now_ns.saturating_sub(begun_ns), now_ns);
+            if let Some(endpoint) = self.state.endpoints.at(loaded) {
+                endpoint.stay = Stay::since(now_ns);
+            }
+        }
+        if self.residence.is_wanting() {
+            session.look_within(self.pace.patience(now_ns));
+        }
+        Ok(())
+    }
+
+    /// Finds endpoints for which messages came though they are not resident (`V 3.2`).
+    fn hear_knocks<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        while let Some(knock) = session.next_knock() {
+            let id = EndpointId::of_member(knock.member);
+            let Some(endpoint) = self.state.endpoints.get(id) else {
+                continue;
+            };
+            let knockers = &mut endpoint.knockers;
+            if knockers.len() < KNOCKERS_MAX && !knockers.contains(&knock.from) {
+                knockers.push(knock.from);
+            }
+            if self.residence.fault(id.index) {
+                self.state.traffic.statistics.faults_by_message += 1;
+            }
+        }
+    }
+
+    /// The application sends by an endpoint that is not resident: it faults.
+    pub(crate) fn fault_by_call<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        endpoint: EndpointId,
+    ) -> Result<(), Error> {
+        if self.residence.fault(endpoint.index) {
+            self.state.traffic.statistics.faults_by_call += 1;
+        }
+        self.load(session)
+    }
+}
