@@ -31,6 +31,8 @@ pub mod operation;
 pub mod packet;
 pub mod point;
 pub mod port;
+mod port_membership;
+mod port_set;
 pub mod receive;
 mod receive_messages;
 pub mod receive_observer;

@@ -5,11 +5,6 @@
 //! each sender; beyond the bound it is refused by name. A port that is *parked* takes none, and
 //! remembers who knocked.
 
-#[path = "port/membership.rs"]
-mod membership;
-#[path = "port/set.rs"]
-mod set;
-
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -27,8 +22,8 @@ use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
 use crate::table::{Name, Table};
 
-use set::{Member, Sets, is_awaited, list};
-pub use set::{PortSetName, queue_of_set};
+use crate::port_set::{Member, Sets, is_awaited, list};
+pub use crate::port_set::{PortSetName, queue_of_set};
 
 /// The settings of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,7 +135,7 @@ pub const fn queue_of(port: PortName) -> QueueId {
 
 /// A message that waits.
 #[derive(Debug)]
-struct Waiting {
+pub(crate) struct Waiting {
     arrived: Arrived,
     /// Its first byte in the queue.
     at: u32,
@@ -173,11 +168,11 @@ const SPARES_MAX: usize = 4;
 
 /// Messages that wait, in order, each in one piece.
 #[derive(Debug)]
-struct MessageQueue {
+pub(crate) struct MessageQueue {
     /// None while the port is parked and no message waits.
     bytes: Box<[u8]>,
     queue_bytes: u32,
-    waiting: VecDeque<Waiting>,
+    pub(crate) waiting: VecDeque<Waiting>,
     /// The first byte that the next one may take.
     end: u32,
     used_bytes: u32,
@@ -319,8 +314,8 @@ pub(crate) struct Port {
     /// True if a message may be read where it lies: the port is not parked, and none waits.
     takes_in_place: bool,
     is_parked: bool,
-    queue: MessageQueue,
-    member: Option<Member>,
+    pub(crate) queue: MessageQueue,
+    pub(crate) member: Option<Member>,
     /// The senders that were refused while it was parked, each once.
     knocks: VecDeque<LinkId>,
     refusals: Box<Refusals>,
@@ -333,7 +328,7 @@ impl Port {
 
     /// True if that message, which names this port, may be read where it lies.
     #[inline(always)]
-    fn takes(&self, message: &InPlace<'_>) -> bool {
+    pub(crate) fn takes(&self, message: &InPlace<'_>) -> bool {
         message.to.key == self.key
             && message.to.group == self.group
             && message.handler < self.handlers
@@ -387,7 +382,7 @@ fn grow(buffer: &mut Vec<u8>, length_bytes: usize) {
 
 /// A port's name as the table has it.
 #[inline(always)]
-const fn place(name: PortName) -> Name {
+pub(crate) const fn place(name: PortName) -> Name {
     Name {
         index: name.0.index() as u32,
         generation: name.0.generation() as u32,
@@ -397,8 +392,8 @@ const fn place(name: PortName) -> Name {
 /// The ports of an interface.
 #[derive(Debug)]
 pub(crate) struct PortTable {
-    ports: Table<Port, 16>,
-    sets: Sets,
+    pub(crate) ports: Table<Port, 16>,
+    pub(crate) sets: Sets,
     spares: Spares,
     /// Ports at which somebody knocked, each once.
     knocked: VecDeque<PortName>,

@@ -42,6 +42,10 @@ mod packet;
 mod point;
 #[path = "../src/port.rs"]
 mod port;
+#[path = "../src/port_membership.rs"]
+mod port_membership;
+#[path = "../src/port_set.rs"]
+mod port_set;
 #[path = "../src/receive.rs"]
 mod receive;
 #[path = "../src/receive_messages.rs"]

@@ -3,9 +3,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::set::{Member, PortSet, PortSetName, list};
-use super::{Arrived, InPlace, Port, PortError, PortTable, place};
 use crate::packet::PortName;
+use crate::port::{Arrived, InPlace, Port, PortError, PortTable, place};
+use crate::port_set::{Member, PortSet, PortSetName, list};
 
 impl PortTable {
     pub(crate) fn open_set(&mut self, turn: u16) -> Result<PortSetName, PortError> {
@@ -58,7 +58,7 @@ impl PortTable {
     }
 
     /// A port is no member any more.
-    pub(super) fn left(&mut self, name: PortName, member: Member) {
+    pub(crate) fn left(&mut self, name: PortName, member: Member) {
         let Some(set) = self.sets.get_mut(member.set) else {
             return;
         };

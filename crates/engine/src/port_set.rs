@@ -11,7 +11,7 @@ use crate::table::{Name, Table};
 
 /// The name of a set of ports.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PortSetName(pub(super) Name);
+pub struct PortSetName(pub(crate) Name);
 
 /// The queue that a caller of [`Receiver::receive`](crate::receive::Receiver::receive) waits for,
 /// if it waits for messages of that set.
@@ -25,28 +25,28 @@ pub const fn queue_of_set(set: PortSetName) -> QueueId {
 
 /// The membership of a port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
-    pub(super) set: Name,
+pub(crate) struct Member {
+    pub(crate) set: Name,
     /// The number that its owner knows it by.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// True if it is in the list of its set.
-    pub(super) is_listed: bool,
+    pub(crate) is_listed: bool,
 }
 
 /// A set.
 #[derive(Debug)]
-pub(super) struct PortSet {
+pub(crate) struct PortSet {
     /// Ports with messages, each once. The first one has its turn.
-    pub(super) listed: VecDeque<PortName>,
-    pub(super) members: usize,
+    pub(crate) listed: VecDeque<PortName>,
+    pub(crate) members: usize,
     /// Messages that a port may have taken in a turn, and those that were.
-    pub(super) turn: u16,
-    pub(super) taken: u16,
+    pub(crate) turn: u16,
+    pub(crate) taken: u16,
 }
 
 impl PortSet {
     /// Ends the turn of the port that has it: it comes again after the others, if it has more.
-    pub(super) fn end_turn(&mut self, has_more: bool) {
+    pub(crate) fn end_turn(&mut self, has_more: bool) {
         self.taken = 0;
         if let Some(name) = self.listed.pop_front()
             && has_more
@@ -57,10 +57,10 @@ impl PortSet {
 }
 
 /// The sets of an interface.
-pub(super) type Sets = Table<PortSet>;
+pub(crate) type Sets = Table<PortSet>;
 
 /// Has its set list a port that has messages.
-pub(super) fn list(sets: &mut Sets, member: &mut Option<Member>, name: PortName) {
+pub(crate) fn list(sets: &mut Sets, member: &mut Option<Member>, name: PortName) {
     if let Some(member) = member
         && !member.is_listed
         && let Some(set) = sets.get_mut(member.set)
@@ -71,7 +71,7 @@ pub(super) fn list(sets: &mut Sets, member: &mut Option<Member>, name: PortName)
 }
 
 /// True if the next message of a member is the next one of its set, which is waited for.
-pub(super) fn is_awaited(sets: &Sets, member: Option<&Member>, waiting: Option<QueueId>) -> bool {
+pub(crate) fn is_awaited(sets: &Sets, member: Option<&Member>, waiting: Option<QueueId>) -> bool {
     member.is_some_and(|member| {
         let set = sets.get(member.set);
         waiting == Some(queue_of_set(PortSetName(member.set)))
