@@ -65,6 +65,10 @@ impl NodeState {
     /// Finds endpoints for which messages came though they are not resident (`V 3.2`).
     fn hear_knocks<H: Host>(&mut self, session: &mut Session<'_, H>) {
         while let Some(knock) = session.next_knock() {
+            if let Some(peer) = self.state.traffic.peers.get(knock.from) {
+                // It has sent since it was told, and perhaps too late.
+                peer.is_hinted = false;
+            }
             let id = EndpointId::of_member(knock.member);
             let Some(endpoint) = self.state.endpoints.get(id) else {
                 continue;

@@ -82,6 +82,8 @@ pub(crate) struct Pauses {
 /// The first and the longest pause before a message is sent again.
 const PAUSE_MIN_NS: u64 = 2_000;
 const PAUSE_MAX_NS: u64 = 1_000_000;
+/// The longest one where a hint is awaited.
+const HINT_PAUSE_MAX_NS: u64 = 32_000_000;
 
 impl Pauses {
     /// It is said that there is room: pauses are short again, and the next refusal, which came
@@ -100,16 +102,23 @@ impl Pauses {
         std::mem::take(&mut self.is_hinted)
     }
 
-    /// It is refused as its endpoint is not resident. It will be told when it is, so it is sent
-    /// again early only if it was told already.
-    pub(crate) fn await_hint(&mut self) {
-        if !self.is_hinted {
-            self.pause_ns = PAUSE_MAX_NS;
-        }
-    }
-
     /// It was refused: when it is sent again; nothing if it was refused for too long.
     pub(crate) fn refused(&mut self, now_ns: u64, most_ns: u64) -> Option<u64> {
+        self.pause(now_ns, most_ns, PAUSE_MIN_NS..=PAUSE_MAX_NS)
+    }
+
+    /// The same of one that is refused as its endpoint is not resident. Its sender is told when it
+    /// is, so it is not sent again soon, but in case that this is lost.
+    pub(crate) fn not_resident(&mut self, now_ns: u64, most_ns: u64) -> Option<u64> {
+        self.pause(now_ns, most_ns, PAUSE_MAX_NS..=HINT_PAUSE_MAX_NS)
+    }
+
+    fn pause(
+        &mut self,
+        now_ns: u64,
+        most_ns: u64,
+        pauses_ns: std::ops::RangeInclusive<u64>,
+    ) -> Option<u64> {
         let since_ns = *self.since_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(since_ns) >= most_ns {
             return None;
@@ -117,7 +126,8 @@ impl Pauses {
         if self.take_hint() {
             return Some(now_ns);
         }
-        self.pause_ns = (self.pause_ns * 2).clamp(PAUSE_MIN_NS, PAUSE_MAX_NS);
+        let (least_ns, longest_ns) = pauses_ns.into_inner();
+        self.pause_ns = (self.pause_ns * 2).clamp(least_ns, longest_ns);
         Some(now_ns.saturating_add(self.pause_ns))
     }
 }

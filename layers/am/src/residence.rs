@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Time after which an endpoint that was loaded goes if others want its frame: longer than the
-/// pause of a sender whose message was refused.
+/// first pause of a sender whose message was refused.
 const STAY_NS: u64 = 2_000_000;
 /// After a load there is none for so many times what it took, so that at most a fifth of the time is
 /// spent on loads.

@@ -338,14 +338,28 @@ impl State {
     }
 
     /// A request found no room: it is sent again, or comes back if it was refused for too long.
-    pub(crate) fn send_later(&mut self, now_ns: u64, link: LinkId, stamp: Stamp) {
+    pub(crate) fn send_later(
+        &mut self,
+        now_ns: u64,
+        link: LinkId,
+        stamp: Stamp,
+        is_resident: bool,
+    ) {
         let most_ns = self.traffic.congestion_ns();
         let Some(record) = self.traffic.peers.record(link, stamp) else {
             return;
         };
         record.state = RecordState::Refused;
         self.traffic.statistics.sent_on_hint += u64::from(record.refusals.has_hint());
-        match record.refusals.refused(now_ns, most_ns) {
+        // Whoever never had an answer is not known there, and cannot be told.
+        let endpoint = self.endpoints.find(record.endpoint);
+        let is_known = endpoint
+            .is_some_and(|endpoint| endpoint.translations.is_introduced(record.translation));
+        let due_ns = match !is_resident && is_known {
+            true => record.refusals.not_resident(now_ns, most_ns),
+            false => record.refusals.refused(now_ns, most_ns),
+        };
+        match due_ns {
             Some(due_ns) => self.traffic.again(link, Again::Request(stamp), due_ns),
             None => self.came_back(link, stamp, Reason::Congestion),
         }

@@ -128,6 +128,12 @@ impl Translations {
         self.mapped.get(number as usize).map(|mapped| &mapped.name)
     }
 
+    /// True if an answer has come to a request of that translation.
+    pub(crate) fn is_introduced(&self, number: u32) -> bool {
+        let mapped = self.mapped.get(number as usize);
+        mapped.is_some_and(|mapped| mapped.is_introduced)
+    }
+
     /// A request has ended.
     #[inline]
     pub(crate) fn give_back(&mut self, number: u32) {

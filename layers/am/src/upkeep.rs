@@ -121,10 +121,8 @@ impl State {
         }
         record.state = RecordState::Refused;
         if is_for_want_of_room(back.reason) {
-            if back.reason == Return::Refused(Refusal::NotResident) {
-                record.refusals.await_hint();
-            }
-            return self.send_later(now_ns, link, stamp);
+            let is_resident = back.reason != Return::Refused(Refusal::NotResident);
+            return self.send_later(now_ns, link, stamp, is_resident);
         }
         let reason = match back.reason {
             Return::Refused(Refusal::BadKey) => {
