@@ -191,6 +191,8 @@ void many() {
         for (size_t at = 0; at < endpoints.size(); at++) {
             GOOD(AM_Request0(sender, static_cast<int>(at) + 10, 3));
             poll(1);
+            // A request that waits polls its own bundle alone, so the others must be able to end.
+            if (at % 16 == 15) drain();
         }
     drain();
     EQUAL(answered, 300);
