@@ -17,13 +17,12 @@ use crate::limits::{
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortAddress, PortName, SlotName};
 use crate::point::{Point, PortPoint};
+use crate::port_set::{Member, Sets, is_awaited, leave, list};
+pub use crate::port_set::{PortSetName, queue_of_set};
 use crate::received::NoDeposit;
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
 use crate::table::{Name, Table};
-
-use crate::port_set::{Member, Sets, is_awaited, list};
-pub use crate::port_set::{PortSetName, queue_of_set};
 
 /// The settings of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,8 +98,6 @@ pub struct Knock {
     pub port: PortName,
     /// The number of the port in its set; 0 if it is in none.
     pub member: u64,
-    /// True if nobody else has knocked at that port.
-    pub is_last: bool,
 }
 
 /// A message of a port, whose bytes are in the memory of its owner.
@@ -326,6 +323,11 @@ impl Port {
         self.takes_in_place = !self.is_parked && self.queue.waiting.is_empty();
     }
 
+    /// Its number in its set; 0 if it is in none.
+    fn number(&self) -> u64 {
+        self.member.as_ref().map_or(0, |member| member.number)
+    }
+
     /// True if that message, which names this port, may be read where it lies.
     #[inline(always)]
     pub(crate) fn takes(&self, message: &InPlace<'_>) -> bool {
@@ -387,6 +389,11 @@ pub(crate) const fn place(name: PortName) -> Name {
         index: name.0.index() as u32,
         generation: name.0.generation() as u32,
     }
+}
+
+/// The port of that name.
+pub(crate) fn named(ports: &mut Table<Port, 16>, name: PortName) -> Result<&mut Port, PortError> {
+    ports.get_mut(place(name)).ok_or(PortError::NotOpen(name))
 }
 
 /// The ports of an interface.
@@ -453,30 +460,21 @@ impl PortTable {
 
     pub(crate) fn close(&mut self, name: PortName) -> Result<(), PortError> {
         let closed = self.ports.remove(place(name));
-        let closed = closed.ok_or(PortError::NotOpen(name))?;
-        if let Some(member) = closed.member {
-            self.left(name, member);
-        }
+        let mut closed = closed.ok_or(PortError::NotOpen(name))?;
+        leave(&mut self.sets, &mut closed.member, name);
         if !closed.knocks.is_empty() {
             self.knocked.retain(|knocked| *knocked != name);
         }
         Ok(())
     }
 
-    fn get_mut(&mut self, name: PortName) -> Result<&mut Port, PortError> {
-        self.ports
-            .get_mut(place(name))
-            .ok_or(PortError::NotOpen(name))
-    }
-
     pub(crate) fn rekey(&mut self, name: PortName, key: Key) -> Result<(), PortError> {
-        self.get_mut(name)?.key = key;
+        named(&mut self.ports, name)?.key = key;
         Ok(())
     }
 
     pub(crate) fn park(&mut self, name: PortName, is_parked: bool) -> Result<(), PortError> {
-        let port = self.ports.get_mut(place(name));
-        let port = port.ok_or(PortError::NotOpen(name))?;
+        let port = named(&mut self.ports, name)?;
         port.is_parked = is_parked;
         match is_parked {
             true => port.queue.release(&mut self.spares),
@@ -487,24 +485,18 @@ impl PortTable {
     }
 
     pub(crate) fn next_knock(&mut self) -> Option<Knock> {
-        loop {
-            let name = *self.knocked.front()?;
-            let port = self.ports.get_mut(place(name));
-            let knock = port.and_then(|port| {
-                Some(Knock {
-                    from: port.knocks.pop_front()?,
-                    port: name,
-                    member: port.member.as_ref().map_or(0, |member| member.number),
-                    is_last: port.knocks.is_empty(),
-                })
-            });
-            if knock.is_none_or(|knock| knock.is_last) {
-                self.knocked.pop_front();
-            }
-            if knock.is_some() {
-                return knock;
-            }
+        // A port that is closed leaves the list, and one that is there has knocks.
+        let name = *self.knocked.front()?;
+        let port = self.ports.get_mut(place(name))?;
+        let from = port.knocks.pop_front()?;
+        if port.knocks.is_empty() {
+            self.knocked.pop_front();
         }
+        Some(Knock {
+            from,
+            port: name,
+            member: port.number(),
+        })
     }
 
     pub(crate) fn info(&self, name: PortName) -> Result<PortInfo, PortError> {
@@ -568,7 +560,7 @@ impl PortTable {
                 || is_awaited(&self.sets, port.member.as_ref(), waiting);
             if is_next && port.takes_in_place {
                 copy(room_in(&mut self.handed, header.length_bytes as usize))?;
-                self.handed_to = port.member.as_ref().map_or(0, |member| member.number);
+                self.handed_to = port.number();
                 return Ok(NoDeposit::Handed);
             }
             port.queue.push(arrived, copy)?;

@@ -1,22 +1,15 @@
 //! Ports join and leave sets, from which their messages are taken.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::packet::PortName;
-use crate::port::{Arrived, InPlace, Port, PortError, PortTable, place};
-use crate::port_set::{Member, PortSet, PortSetName, list};
+use crate::port::{Arrived, InPlace, PortError, PortTable, named, place};
+use crate::port_set::{PortSet, PortSetName, enter, leave, list};
 
 impl PortTable {
     pub(crate) fn open_set(&mut self, turn: u16) -> Result<PortSetName, PortError> {
-        let set = PortSet {
-            listed: VecDeque::new(),
-            members: 0,
-            turn: turn.max(1),
-            taken: 0,
-        };
-        let name = self.sets.insert(set).ok_or(PortError::TooMany)?;
-        Ok(PortSetName(name))
+        let name = self.sets.insert(PortSet::new(turn));
+        name.map(PortSetName).ok_or(PortError::TooMany)
     }
 
     /// Closes a set. Its ports are in none from now on.
@@ -31,44 +24,16 @@ impl PortTable {
         name: PortName,
         into: Option<(PortSetName, u64)>,
     ) -> Result<(), PortError> {
-        let port = self.ports.get_mut(place(name));
-        let port = port.ok_or(PortError::NotOpen(name))?;
-        if let Some(before) = port.member.take() {
-            self.left(name, before);
+        let port = named(&mut self.ports, name)?;
+        leave(&mut self.sets, &mut port.member, name);
+        if let Some((set, number)) = into {
+            let member = enter(&mut self.sets, set, number);
+            port.member = Some(member.ok_or(PortError::NoSuchSet)?);
         }
-        let Some((set, number)) = into else {
-            return Ok(());
-        };
-        let joined = self.sets.get_mut(set.0).ok_or(PortError::NoSuchSet)?;
-        joined.members += 1;
-        // So that a message that comes needs no memory.
-        let most = joined.members.saturating_sub(joined.listed.len());
-        joined.listed.reserve(most);
-        let port = self.ports.get_mut(place(name));
-        let port = port.ok_or(PortError::NotOpen(name))?;
-        port.member = Some(Member {
-            set: set.0,
-            number,
-            is_listed: false,
-        });
         if !port.queue.waiting.is_empty() {
             list(&mut self.sets, &mut port.member, name);
         }
         Ok(())
-    }
-
-    /// A port is no member any more.
-    pub(crate) fn left(&mut self, name: PortName, member: Member) {
-        let Some(set) = self.sets.get_mut(member.set) else {
-            return;
-        };
-        set.members -= 1;
-        if member.is_listed {
-            if set.listed.front() == Some(&name) {
-                set.taken = 0;
-            }
-            set.listed.retain(|listed| *listed != name);
-        }
     }
 
     /// True if no message waits at a port of the set.
@@ -98,25 +63,14 @@ impl PortTable {
         buffer: &mut Vec<u8>,
     ) -> Option<(PortName, u64, Arrived)> {
         loop {
-            let listed = self.sets.get_mut(set.0)?;
-            let name = *listed.listed.front()?;
+            let name = *self.sets.get(set.0)?.listed.front()?;
             let arrived = self.pop(name, buffer);
-            let port = self.ports.get_mut(place(name));
-            let listed = self.sets.get_mut(set.0)?;
-            let Some(Port { member, queue, .. }) = port else {
-                listed.end_turn(false);
-                continue;
-            };
-            let (Some(member), has_more) = (member, !queue.waiting.is_empty()) else {
-                listed.end_turn(false);
-                continue;
-            };
-            listed.taken += 1;
-            if !has_more || listed.taken >= listed.turn {
+            let port = self.ports.get_mut(place(name))?;
+            let (member, has_more) = (port.member.as_mut()?, !port.queue.waiting.is_empty());
+            if self.sets.get_mut(set.0)?.took(has_more) {
                 member.is_listed = has_more;
-                listed.end_turn(has_more);
             }
-            // Empty, if its owner took all by another call.
+            // None, if its owner took all by another call.
             if let Some(arrived) = arrived {
                 return Some((name, member.number, arrived));
             }

@@ -38,21 +38,33 @@ pub(crate) struct Member {
 pub(crate) struct PortSet {
     /// Ports with messages, each once. The first one has its turn.
     pub(crate) listed: VecDeque<PortName>,
-    pub(crate) members: usize,
+    members: usize,
     /// Messages that a port may have taken in a turn, and those that were.
-    pub(crate) turn: u16,
-    pub(crate) taken: u16,
+    turn: u16,
+    taken: u16,
 }
 
 impl PortSet {
-    /// Ends the turn of the port that has it: it comes again after the others, if it has more.
-    pub(crate) fn end_turn(&mut self, has_more: bool) {
-        self.taken = 0;
-        if let Some(name) = self.listed.pop_front()
-            && has_more
-        {
-            self.listed.push_back(name);
+    pub(crate) fn new(turn: u16) -> Self {
+        Self {
+            listed: VecDeque::new(),
+            members: 0,
+            turn: turn.max(1),
+            taken: 0,
         }
+    }
+
+    /// The port that has its turn gave a message. True if its turn is over: it comes again after
+    /// the others, if it has more.
+    pub(crate) fn took(&mut self, has_more: bool) -> bool {
+        self.taken += 1;
+        let is_over = !has_more || self.taken >= self.turn;
+        if is_over {
+            self.taken = 0;
+            let name = self.listed.pop_front();
+            self.listed.extend(name.filter(|_| has_more));
+        }
+        is_over
     }
 }
 
@@ -67,6 +79,36 @@ pub(crate) fn list(sets: &mut Sets, member: &mut Option<Member>, name: PortName)
     {
         member.is_listed = true;
         set.listed.push_back(name);
+    }
+}
+
+/// A port enters a set, with no message yet. Nothing if there is no such set. Allocates as the set
+/// grows.
+pub(crate) fn enter(sets: &mut Sets, set: PortSetName, number: u64) -> Option<Member> {
+    let entered = sets.get_mut(set.0)?;
+    entered.members += 1;
+    // So that a message that comes needs no memory.
+    let most = entered.members.saturating_sub(entered.listed.len());
+    entered.listed.reserve(most);
+    Some(Member {
+        set: set.0,
+        number,
+        is_listed: false,
+    })
+}
+
+/// A port leaves its set, if it is in one.
+pub(crate) fn leave(sets: &mut Sets, member: &mut Option<Member>, name: PortName) {
+    if let Some(member) = member.take()
+        && let Some(set) = sets.get_mut(member.set)
+    {
+        set.members -= 1;
+        if member.is_listed {
+            if set.listed.front() == Some(&name) {
+                set.taken = 0;
+            }
+            set.listed.retain(|listed| *listed != name);
+        }
     }
 }
 

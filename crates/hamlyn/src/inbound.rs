@@ -19,18 +19,10 @@ use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use crate::active_links::ActiveLinks;
 use crate::arrival::ShortArrival;
 use crate::half::Lendable;
-use crate::inlet::Inlet;
+use crate::inlet::{Found, Inlet};
 use crate::look_interval::LookInterval;
 use crate::peer::LinkEnd;
 use crate::rx_links::{RxLink, RxLinks};
-
-/// A message that may be read where it lies.
-#[derive(Clone, Copy)]
-pub(crate) struct InPlaceMessage {
-    pub(crate) arrived: Arrived,
-    /// The number of its port in the set for which it was found.
-    pub(crate) member: u64,
-}
 
 /// Packets taken from one link before the next link has its turn.
 const BURST_PACKETS: u64 = 32;
@@ -347,10 +339,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     /// The next packet of the link whose turn it is, if it is a message that may be read where it
     /// lies on behalf of that port or set; and where it lies.
     #[inline(always)]
-    pub(crate) fn in_place(
-        &mut self,
-        inlet: &impl Inlet,
-    ) -> Option<(InPlaceMessage, &mut R::Shortcut)> {
+    pub(crate) fn in_place(&mut self, inlet: &impl Inlet) -> Option<(Found, &mut R::Shortcut)> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let shortcut = rx_link.end.shortcut()?;
@@ -361,7 +350,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
             length_bytes: next.length_bytes.into(),
             from,
         };
-        Some((InPlaceMessage { arrived, member }, shortcut))
+        Some((Found { arrived, member }, shortcut))
     }
 
     /// The fast path of the link whose turn it is, to a message that was found there.

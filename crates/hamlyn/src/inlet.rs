@@ -22,20 +22,23 @@ pub trait Parts {
         message: &InPlace<'_>,
     ) -> Option<u64>;
     fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool;
-    /// The next message that waits, its bytes to the beginning of the buffer; and its member.
-    fn pop<O: ReceiveObserver<Area>>(
-        &mut self,
-        receiver: &mut Receiver<Area, O>,
-    ) -> Option<(u64, Arrived)>;
+    /// The next message that waits, its bytes to the beginning of the buffer.
+    fn pop<O: ReceiveObserver<Area>>(&mut self, receiver: &mut Receiver<Area, O>) -> Option<Found>;
+}
+
+/// A message, and the number of its port in the set from which it is taken; 0 if it is taken from
+/// the port.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub(crate) arrived: Arrived,
+    pub(crate) member: u64,
 }
 
 /// Memory of a port or a set, to which a message is moved that is not read where it lies.
 #[derive(Debug, Default)]
 pub struct Held {
     /// A message that was moved here, until it is disposed of: its bytes are the first of `buffer`.
-    pub(crate) arrived: Option<Arrived>,
-    /// The number of its port in the set.
-    pub(crate) member: u64,
+    pub(crate) found: Option<Found>,
     pub(crate) buffer: Vec<u8>,
 }
 

@@ -49,7 +49,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, PACKET_PAYLOAD_MAX};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{PortName, SlotName};
-use hamlyn_engine::port::{Arrived, InPlace, queue_of};
+use hamlyn_engine::port::{InPlace, queue_of};
 pub use hamlyn_engine::port::{Knock, PortError, PortInfo};
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::receive_observer::ReceiveObserver;
@@ -59,7 +59,7 @@ use hamlyn_host::{Destination, Host};
 use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
 
-use crate::inlet::{Held, Inlet, Parts};
+use crate::inlet::{Found, Held, Inlet, Parts};
 use crate::interface::ReceiveEndOf;
 use crate::ticket::{Ticket, TicketKind};
 
@@ -218,12 +218,9 @@ impl Parts for Port {
         receiver.is_port_empty(self.name)
     }
 
-    fn pop<O: ReceiveObserver<Area>>(
-        &mut self,
-        receiver: &mut Receiver<Area, O>,
-    ) -> Option<(u64, Arrived)> {
-        let arrived = receiver.pop_message(self.name, &mut self.held.buffer)?;
-        Some((0, arrived))
+    fn pop<O: ReceiveObserver<Area>>(&mut self, receiver: &mut Receiver<Area, O>) -> Option<Found> {
+        let popped = receiver.pop_message(self.name, &mut self.held.buffer);
+        popped.map(|arrived| Found { arrived, member: 0 })
     }
 }
 
@@ -233,8 +230,7 @@ impl Parts for Port {
 /// what is read twice may differ. Check what you have read, not what you read again.
 pub struct PortMessage<'a, H: Host = ProcessHost> {
     pub(crate) place: MessagePlace<'a, <ReceiveEndOf<H> as ReceiveEnd>::Shortcut>,
-    pub(crate) arrived: Arrived,
-    pub(crate) member: u64,
+    pub(crate) found: Found,
 }
 
 /// Where a message lies.
@@ -249,31 +245,31 @@ impl<H: Host> PortMessage<'_, H> {
     /// The handler that it names, which the port has.
     #[inline(always)]
     pub fn handler(&self) -> u16 {
-        self.arrived.handler
+        self.found.arrived.handler
     }
 
     /// The number of its port in the set from which it was taken; 0 if it was taken from the port.
     #[inline(always)]
     pub fn member(&self) -> u64 {
-        self.member
+        self.found.member
     }
 
     /// Its number of bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.arrived.length_bytes as usize
+        self.found.arrived.length_bytes as usize
     }
 
     /// True if it has no bytes.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.arrived.length_bytes == 0
+        self.found.arrived.length_bytes == 0
     }
 
     /// The link over which it came: [`crate::Interface::identity_of`] says who sent it.
     #[inline(always)]
     pub fn from(&self) -> LinkId {
-        self.arrived.from
+        self.found.arrived.from
     }
 
     /// True if its sender can still write it.
@@ -328,7 +324,7 @@ impl<H: Host> PortMessage<'_, H> {
         match &self.place {
             MessagePlace::InCells(shortcut) => shortcut.copy_message(into),
             MessagePlace::Held(held) => {
-                into.copy_from_slice(&held.bytes(self.arrived.length_bytes)[..length]);
+                into.copy_from_slice(&held.bytes(self.found.arrived.length_bytes)[..length]);
             }
         }
         length
@@ -338,7 +334,7 @@ impl<H: Host> PortMessage<'_, H> {
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.place {
             MessagePlace::InCells(_) => None,
-            MessagePlace::Held(held) => Some(held.bytes(self.arrived.length_bytes)),
+            MessagePlace::Held(held) => Some(held.bytes(self.found.arrived.length_bytes)),
         }
     }
 
@@ -347,9 +343,9 @@ impl<H: Host> PortMessage<'_, H> {
     pub fn dispose(self) {
         match self.place {
             MessagePlace::InCells(shortcut) => {
-                shortcut.message_done(self.arrived.length_bytes as u16);
+                shortcut.message_done(self.found.arrived.length_bytes as u16);
             }
-            MessagePlace::Held(held) => held.arrived = None,
+            MessagePlace::Held(held) => held.found = None,
         }
     }
 }

@@ -24,13 +24,13 @@
 //! # }
 //! ```
 
-use hamlyn_engine::port::{Arrived, InPlace, PortSetName, queue_of_set};
+use hamlyn_engine::port::{InPlace, PortSetName, queue_of_set};
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_ring::area::Area;
 
-use crate::inlet::{Held, Inlet, Parts};
+use crate::inlet::{Found, Held, Inlet, Parts};
 
 /// A set of ports, in its owner's hands: messages are taken from it as from a port, and each tells
 /// the number of its port ([`PortMessage::member`](crate::PortMessage::member)). A look costs the same
@@ -72,10 +72,8 @@ impl Parts for PortSet {
         receiver.is_port_set_empty(self.name)
     }
 
-    fn pop<O: ReceiveObserver<Area>>(
-        &mut self,
-        receiver: &mut Receiver<Area, O>,
-    ) -> Option<(u64, Arrived)> {
-        receiver.pop_message_of_set(self.name, &mut self.held.buffer)
+    fn pop<O: ReceiveObserver<Area>>(&mut self, receiver: &mut Receiver<Area, O>) -> Option<Found> {
+        let popped = receiver.pop_message_of_set(self.name, &mut self.held.buffer);
+        popped.map(|(member, arrived)| Found { arrived, member })
     }
 }

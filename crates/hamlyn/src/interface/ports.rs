@@ -13,8 +13,8 @@ use hamlyn_ring::forks::Forked;
 use super::{InboundOf, Interface, Outbox};
 use crate::error::{OpenError, ReceiveError, SendError};
 use crate::half::{Half, at_once};
-use crate::inbound::{InPlaceMessage, Inbound};
-use crate::inlet::{Held, Inlet};
+use crate::inbound::Inbound;
+use crate::inlet::{Found, Held, Inlet};
 use crate::message::{Message, Target};
 use crate::port::{MessagePlace, NewPort, Port, PortMessage};
 use crate::port_set::PortSet;
@@ -204,9 +204,9 @@ impl<H: Host> Interface<H> {
 
     /// The message that is next of all, if it may be read where it lies.
     #[inline(always)]
-    pub(crate) fn in_place(&mut self, inlet: &impl Inlet) -> Option<InPlaceMessage> {
+    pub(crate) fn in_place(&mut self, inlet: &impl Inlet) -> Option<Found> {
         if let Half::Own(inbound) = &mut self.inbound
-            && inlet.held().arrived.is_none()
+            && inlet.held().found.is_none()
         {
             return inbound.in_place(inlet).map(|(found, _)| found);
         }
@@ -216,14 +216,14 @@ impl<H: Host> Interface<H> {
     /// True if a message is there. Does not move packets.
     pub(crate) fn has_message(&mut self, inlet: &impl Inlet) -> bool {
         let is_empty = |inbound: &Inbound<_, _>| inlet.is_empty(&inbound.receiver);
-        inlet.held().arrived.is_some()
+        inlet.held().found.is_some()
             || !self.inbound.read(is_empty)
             || self.in_place(inlet).is_some()
     }
 
     /// The next message, if there is one: in place, or else held by the inlet.
     #[inline(always)]
-    pub(crate) fn find(&mut self, inlet: &mut impl Inlet) -> Option<Option<InPlaceMessage>> {
+    pub(crate) fn find(&mut self, inlet: &mut impl Inlet) -> Option<Option<Found>> {
         match self.in_place(inlet) {
             None if !self.find_message(inlet) => None,
             // It may lie in place after all: it was overlooked while credit was due.
@@ -237,7 +237,7 @@ impl<H: Host> Interface<H> {
     pub(crate) fn shown<'a>(
         &'a mut self,
         inlet: &'a mut impl Inlet,
-        in_place: Option<InPlaceMessage>,
+        in_place: Option<Found>,
     ) -> Option<PortMessage<'a, H>> {
         shown(&mut self.inbound, inlet.held_mut(), in_place)
     }
@@ -246,7 +246,7 @@ impl<H: Host> Interface<H> {
     /// ([`Interface::in_place`]). True if there is one.
     #[inline(never)]
     pub(crate) fn find_message(&mut self, inlet: &mut impl Inlet) -> bool {
-        if inlet.held().arrived.is_some() {
+        if inlet.held().found.is_some() {
             return true;
         }
         self.host.looks();
@@ -262,15 +262,16 @@ impl<H: Host> Interface<H> {
         let polled = self.poll_for(Some(inlet.queue()));
         if let Some(handed) = polled.handed {
             let held = inlet.held_mut();
-            held.arrived = Some(Arrived {
+            let buffer = &mut held.buffer;
+            let member = self
+                .inbound
+                .lock(|inbound| inbound.receiver.swap_handed(buffer));
+            let arrived = Arrived {
                 handler: (handed.word >> 32) as u16,
                 length_bytes: handed.word as u32,
                 from: handed.from,
-            });
-            let buffer = &mut held.buffer;
-            held.member = self
-                .inbound
-                .lock(|inbound| inbound.receiver.swap_handed(buffer));
+            };
+            held.found = Some(Found { arrived, member });
             return true;
         }
         self.pop_message(inlet)
@@ -278,15 +279,11 @@ impl<H: Host> Interface<H> {
 
     /// Moves the next message that waits in a queue to the inlet's memory.
     fn pop_message(&mut self, inlet: &mut impl Inlet) -> bool {
-        let popped = self
+        let found = self
             .inbound
             .lock(|inbound| inlet.pop(&mut inbound.receiver));
-        let held = inlet.held_mut();
-        held.arrived = popped.map(|(member, arrived)| {
-            held.member = member;
-            arrived
-        });
-        let is_there = held.arrived.is_some();
+        inlet.held_mut().found = found;
+        let is_there = found.is_some();
         if is_there {
             // A network processor told of its link before it took the message: whoever handles it
             // may ask whose it is.
@@ -300,10 +297,10 @@ impl<H: Host> Interface<H> {
     #[inline(always)]
     pub(crate) fn take_message(&mut self, port: &mut Port) -> Option<Arrived> {
         let inbound = self.inbound.own()?;
-        if port.held.arrived.is_some() {
+        if port.held.found.is_some() {
             return None;
         }
-        let (InPlaceMessage { arrived, .. }, shortcut) = inbound.in_place(port)?;
+        let (Found { arrived, .. }, shortcut) = inbound.in_place(port)?;
         shortcut.copy_message(room_in(
             &mut port.held.buffer,
             arrived.length_bytes as usize,
@@ -323,9 +320,9 @@ impl<H: Host> Interface<H> {
             return None;
         }
         self.take_message(port).or_else(|| {
-            let held = port.held.arrived.take()?;
+            let Found { arrived, .. } = port.held.found.take()?;
             H::passes(Point::Port(PortPoint::Taken));
-            Some(held)
+            Some(arrived)
         })
     }
 
@@ -374,21 +371,16 @@ impl<H: Host> Interface<H> {
 fn shown<'a, H: Host>(
     inbound: &'a mut InboundOf<H>,
     held: &'a mut Held,
-    in_place: Option<InPlaceMessage>,
+    in_place: Option<Found>,
 ) -> Option<PortMessage<'a, H>> {
     let (place, found) = match in_place {
         Some(found) => (MessagePlace::InCells(inbound.own()?.shortcut()?), found),
         None => {
-            let (arrived, member) = (held.arrived?, held.member);
-            (MessagePlace::Held(held), InPlaceMessage { arrived, member })
+            let found = held.found?;
+            (MessagePlace::Held(held), found)
         }
     };
-    let InPlaceMessage { arrived, member } = found;
-    Some(PortMessage {
-        place,
-        arrived,
-        member,
-    })
+    Some(PortMessage { place, found })
 }
 
 /// A message to a port, as one of the lower layer.
