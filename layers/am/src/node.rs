@@ -89,9 +89,11 @@ impl<H: Host> Node<H> {
             return Err(Error::TooMany { what, most });
         }
         if number == bundles.len() {
-            bundles.push(Default::default());
+            let set = session.open_port_set(node.state.traffic.options.visit)?;
+            node.sets.push(set);
+            node.state.bundles.push(Default::default());
         }
-        bundles[number].is_held = true;
+        node.state.bundles[number].is_held = true;
         drop((node, session));
         Ok(Bundle::new(Rc::clone(&self.shared), number as u32))
     }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::peer::EndpointId;
 use crate::poll::NodeState;
 use crate::residence::Stay;
+use crate::state::State;
 
 /// Links that are told that an endpoint is loaded.
 const KNOCKERS_MAX: usize = 64;
@@ -32,29 +33,28 @@ impl NodeState {
             let Some((loaded, gone)) = self.residence.next(may_go) else {
                 break;
             };
-            for (index, is_resident) in [(gone, false), (Some(loaded), true)] {
-                let endpoint = index.and_then(|index| self.state.endpoints.at(index));
-                let Some(endpoint) = endpoint else {
-                    continue;
-                };
-                session.park_port(&endpoint.port, !is_resident)?;
-                endpoint.is_resident = is_resident;
-                self.state.traffic.statistics.unloaded += u64::from(!is_resident);
-                if is_resident {
-                    let traffic = &mut self.state.traffic;
-                    for link in std::mem::take(&mut endpoint.knockers) {
-                        if let Some(peer) = traffic.peers.get(link) {
-                            peer.has_room(endpoint.port.name().to_bits());
-                            traffic.hints.push(link);
-                        }
+            let State {
+                endpoints, traffic, ..
+            } = &mut self.state;
+            if let Some(endpoint) = gone.and_then(|gone| endpoints.at(gone)) {
+                session.park_port(&endpoint.port, true)?;
+                endpoint.is_resident = false;
+                traffic.statistics.unloaded += 1;
+            }
+            let begun_ns = now_ns;
+            if let Some(endpoint) = endpoints.at(loaded) {
+                session.park_port(&endpoint.port, false)?;
+                endpoint.is_resident = true;
+                now_ns = session.host().now_ns();
+                endpoint.stay = Stay::since(now_ns);
+                for link in std::mem::take(&mut endpoint.knockers) {
+                    if let Some(peer) = traffic.peers.get(link) {
+                        peer.has_room(endpoint.port.name().to_bits());
+                        traffic.hints.push(link);
                     }
                 }
             }
-            let begun_ns = std::mem::replace(&mut now_ns, session.host().now_ns());
             self.pace.loaded_in(now_ns.saturating_sub(begun_ns), now_ns);
-            if let Some(endpoint) = self.state.endpoints.at(loaded) {
-                endpoint.stay = Stay::since(now_ns);
-            }
         }
         if self.residence.is_wanting() {
             session.look_within(self.pace.patience(now_ns));

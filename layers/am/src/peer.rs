@@ -5,7 +5,7 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::{Destination, Target};
 
 use crate::name::{Introduction, Name};
-use crate::wire::{CREDITS_BYTES, Category, Head, Kept, RECORDS, ROOM_BYTES, Stamp};
+use crate::wire::{CREDITS_BYTES, Category, Kept, RECORDS, ROOM_BYTES, Stamp, list_message};
 
 /// Endpoints of a peer whose names are known, at a time: by the low bits of their numbers.
 const SOURCES: usize = 256;
@@ -93,11 +93,12 @@ impl Pauses {
         self.is_hinted = true;
     }
 
-    pub(crate) fn has_hint(&self) -> bool {
+    /// True if there is room since it was sent.
+    pub(crate) fn is_hinted(&self) -> bool {
         self.is_hinted
     }
 
-    /// True if there is room since it was sent, and that was not made use of.
+    /// It is sent again. True if it was said that there is room.
     pub(crate) fn take_hint(&mut self) -> bool {
         std::mem::take(&mut self.is_hinted)
     }
@@ -123,7 +124,7 @@ impl Pauses {
         if now_ns.saturating_sub(since_ns) >= most_ns {
             return None;
         }
-        if self.take_hint() {
+        if self.is_hinted {
             return Some(now_ns);
         }
         let (least_ns, longest_ns) = pauses_ns.into_inner();
@@ -345,14 +346,8 @@ impl ServedTable {
 
     /// The message of the credits that were not told yet, and its length.
     pub(crate) fn credits_message(&self) -> ([u8; CREDITS_BYTES], usize) {
-        let mut bytes = [0; CREDITS_BYTES];
-        let word = Head::new(Category::Credits, 0).word();
-        bytes[..8].copy_from_slice(&word.to_le_bytes());
-        let places = bytes[8..].chunks_exact_mut(2);
-        for (place, stamp) in places.zip(&self.credits) {
-            place.copy_from_slice(&stamp.bits().to_le_bytes());
-        }
-        (bytes, 8 + 2 * self.credits.len().min(RECORDS))
+        let stamps = self.credits.iter().map(|stamp| stamp.bits().to_le_bytes());
+        list_message(Category::Credits, stamps)
     }
 
     /// Credits were refused: all empty replies are told once more. One that the peer knows already
@@ -431,13 +426,10 @@ impl Peer {
 
     /// The message that tells it so, and its length.
     pub(crate) fn room_message(&self) -> ([u8; ROOM_BYTES], usize) {
-        let mut bytes = [0; ROOM_BYTES];
-        let word = Head::new(Category::Room, 0).word();
-        bytes[..8].copy_from_slice(&word.to_le_bytes());
-        for (place, port) in bytes[8..].chunks_exact_mut(4).zip(&self.rooms) {
-            place.copy_from_slice(&port.to_le_bytes());
-        }
-        (bytes, 8 + 4 * self.rooms.len().min(RECORDS))
+        list_message(
+            Category::Room,
+            self.rooms.iter().map(|port| port.to_le_bytes()),
+        )
     }
 
     /// The requests of the peer. Allocates the first time.

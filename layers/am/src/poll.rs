@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use hamlyn::Source;
-use hamlyn::{CompletionQueue, Host, Port, PortSet, Session};
+use hamlyn::{CompletionQueue, Host, Port, PortSet, Session, Source};
 
 use crate::call::Call;
 use crate::error::{Error, Reason};
@@ -35,8 +34,8 @@ pub(crate) const FENCES_MAX: usize = 64;
 /// A node, in the hands of one call.
 pub(crate) struct NodeState {
     pub(crate) replies: Port,
-    /// By bundle, the ports of its endpoints that are resident.
-    sets: Vec<PortSet>,
+    /// By bundle, the ports of its endpoints.
+    pub(crate) sets: Vec<PortSet>,
     /// The bundle in whose set the reply port is: the one that was polled last.
     replies_in: u32,
     pub(crate) state: State,
@@ -72,33 +71,14 @@ impl NodeState {
         }
     }
 
-    /// The set of ports of a bundle, which is opened with the bundle.
-    fn set_of<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        bundle: u32,
-    ) -> Result<&PortSet, Error> {
-        let number = bundle as usize;
-        while self.sets.len() <= number {
-            let visit = self.state.traffic.options.visit;
-            self.sets.push(session.open_port_set(visit)?);
-        }
-        Ok(&self.sets[number])
-    }
-
     /// Puts an endpoint into the set of its bundle, where its messages are taken.
     pub(crate) fn place<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         id: EndpointId,
     ) -> Result<(), Error> {
-        let Some(endpoint) = self.state.endpoints.get(id) else {
-            return Ok(());
-        };
-        let bundle = endpoint.bundle;
-        self.set_of(session, bundle)?;
-        if let (Some(endpoint), Some(set)) =
-            (self.state.endpoints.get(id), self.sets.get(bundle as usize))
+        if let Some(endpoint) = self.state.endpoints.get(id)
+            && let Some(set) = self.sets.get(endpoint.bundle as usize)
         {
             session.join_port_set(&endpoint.port, set, id.member())?;
         }
@@ -112,18 +92,13 @@ impl NodeState {
         session: &mut Session<'_, H>,
         bundle: u32,
     ) -> Result<(), Error> {
-        if self.replies_in == bundle {
-            return Ok(());
-        }
-        match bundle {
-            NO_BUNDLE => session.leave_port_set(&self.replies)?,
-            _ => {
-                self.set_of(session, bundle)?;
-                let set = &self.sets[bundle as usize];
-                session.join_port_set(&self.replies, set, REPLIES)?;
+        if self.replies_in != bundle {
+            match self.sets.get(bundle as usize) {
+                Some(set) => session.join_port_set(&self.replies, set, REPLIES)?,
+                None => session.leave_port_set(&self.replies)?,
             }
+            self.replies_in = bundle;
         }
-        self.replies_in = bundle;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use hamlyn::{Area, Port};
 use crate::call::{Call, Outcome};
 use crate::error::{Error, Reason};
 use crate::name::{Introduction, Tag};
-use crate::peer::EndpointId;
+use crate::peer::{EndpointId, Record};
 use crate::residence::Stay;
 use crate::returned::Returned;
 use crate::translation::{Mapped, Translation, Translations};
@@ -214,13 +214,12 @@ impl Endpoints {
         }
     }
 
-    /// The same, to look at.
-    pub(crate) fn find(&self, id: EndpointId) -> Option<&EndpointState> {
-        let (uses, endpoint) = self.places.get(usize::from(id.index))?;
-        match *uses == id.uses {
-            true => endpoint.as_deref(),
-            false => None,
-        }
+    /// The meaning of the translation over which a request went, to look at.
+    pub(crate) fn mapped_by(&self, record: &Record) -> Option<&Mapped> {
+        let EndpointId { index, uses } = record.endpoint;
+        let (now, endpoint) = self.places.get(usize::from(index))?;
+        let endpoint = endpoint.as_ref().filter(|_| *now == uses)?;
+        endpoint.translations.numbered_ref(record.translation)
     }
 
     /// The meaning of a translation of an endpoint.

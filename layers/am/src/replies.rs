@@ -8,11 +8,13 @@ use hamlyn::{Host, PortMessage};
 
 use crate::call::{Call, Outcome};
 use crate::error::Reason;
-use crate::peer::{Record, RecordState, ServedState};
+use crate::peer::{RecordState, ServedState};
 use crate::port::Receiving;
 use crate::receive::stable_bytes;
 use crate::state::{Stashed, State};
-use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, ROOM_BYTES, Stamp, parse};
+use crate::wire::{
+    Arguments, Body, CREDITS_BYTES, Category, Head, ROOM_BYTES, Stamp, listed, parse,
+};
 
 /// Takes an answer while that bundle is polled.
 #[inline]
@@ -110,8 +112,7 @@ fn credited(state: &mut State, link: LinkId, stamp: Stamp) {
 fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
     let mut bytes = [0; CREDITS_BYTES];
     let length = message.copy_to(&mut bytes);
-    let stamps = bytes.get(8..length).unwrap_or(&[]);
-    for stamp in stamps.as_chunks::<2>().0 {
+    for stamp in listed(&bytes[..length]) {
         let stamp = Stamp::from_bits(u16::from_le_bytes(*stamp));
         let record = state.traffic.peers.record(link, stamp);
         match record.map(|record| record.state) {
@@ -132,18 +133,16 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
 fn take_room<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
     let mut bytes = [0; ROOM_BYTES];
     let length = message.copy_to(&mut bytes);
-    let ports = bytes.get(8..length).unwrap_or(&[]).as_chunks::<4>().0;
+    let ports = listed(&bytes[..length]);
     let State {
         endpoints, traffic, ..
     } = state;
-    // A record keeps the number of its translation, whose target names the port.
-    let target = |record: &Record| {
-        let endpoint = endpoints.find(record.endpoint)?;
-        let target = endpoint.translations.target(record.translation)?;
-        Some(target.ticket().slot.to_bits().to_le_bytes())
-    };
     traffic.hurry(link, |record| {
-        target(record).is_some_and(|port| ports.contains(&port))
+        // The target of its translation names the port.
+        endpoints.mapped_by(record).is_some_and(|mapped| {
+            let port = mapped.target(false).ticket().slot.to_bits();
+            ports.contains(&port.to_le_bytes())
+        })
     });
 }
 
@@ -176,11 +175,12 @@ fn run(
     let Some(endpoint) = endpoints.get(id) else {
         return state.answered(link, stamp);
     };
+    let mapped = endpoint.translations.numbered_ref(translation);
     let mut call = Call {
         link,
         source: u16::MAX,
         known: &peer.known,
-        replier: endpoint.translations.name_of(translation),
+        replier: mapped.map(|mapped| &mapped.name),
         answer: None,
     };
     traffic.statistics.replies_taken += 1;

@@ -325,7 +325,9 @@ impl State {
             Ok(Some(_)) => {
                 record.state = RecordState::Outstanding;
                 record.is_any = mapped.is_any;
+                let is_hinted = record.refusals.take_hint();
                 traffic.statistics.sent_again += 1;
+                traffic.statistics.sent_on_hint += u64::from(is_hinted);
                 traffic.fence_after(link);
             }
             Ok(None) => {
@@ -350,11 +352,9 @@ impl State {
             return;
         };
         record.state = RecordState::Refused;
-        self.traffic.statistics.sent_on_hint += u64::from(record.refusals.has_hint());
         // Whoever never had an answer is not known there, and cannot be told.
-        let endpoint = self.endpoints.find(record.endpoint);
-        let is_known = endpoint
-            .is_some_and(|endpoint| endpoint.translations.is_introduced(record.translation));
+        let mapped = self.endpoints.mapped_by(record);
+        let is_known = mapped.is_some_and(|mapped| mapped.is_introduced);
         let due_ns = match !is_resident && is_known {
             true => record.refusals.not_resident(now_ns, most_ns),
             false => record.refusals.refused(now_ns, most_ns),

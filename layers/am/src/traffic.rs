@@ -130,10 +130,9 @@ impl Traffic {
             if let Again::Request(stamp) = retry.what
                 && retry.link == link
                 && let Some(record) = records.get(stamp)
-                && record.refusals.take_hint()
+                && record.refusals.is_hinted()
             {
                 retry.due_ns = 0;
-                self.statistics.sent_on_hint += 1;
             }
         }
     }

@@ -26,8 +26,10 @@ pub(crate) struct Transfer {
     /// Bytes of parts that were sent, and of those that were answered.
     pub(crate) sent_bytes: u64,
     done_bytes: u64,
-    /// Parts of a get of which the answers had no room: where each begins, and its bytes.
+    /// Parts of a get of which the answers had no room: where each begins, and its bytes; and all
+    /// bytes that were asked for again.
     again: Vec<(u64, u64)>,
+    again_bytes: u64,
     pub(crate) in_flight: u32,
     pub(crate) failed: Option<Reason>,
     /// The message that runs the handler was sent.
@@ -56,6 +58,7 @@ impl Transfer {
             sent_bytes: 0,
             done_bytes: 0,
             again: Vec::new(),
+            again_bytes: 0,
             in_flight: 0,
             failed: None,
             is_last_sent: false,
@@ -85,15 +88,14 @@ impl Transfer {
     /// The rest of a part of a get, whose answer had less than it was asked for, is asked for again.
     pub(crate) fn ask_again(&mut self, begin: u64, length_bytes: u64) {
         self.again.push((begin, length_bytes));
-        // The whole part is counted when it ends, which is next.
-        self.done_bytes = self.done_bytes.wrapping_sub(length_bytes);
+        self.again_bytes += length_bytes;
     }
 
     /// All parts were answered, and the handler is to run.
     pub(crate) fn is_whole(&self) -> bool {
         self.failed.is_none()
             && self.in_flight == 0
-            && self.done_bytes == self.length_bytes
+            && self.done_bytes == self.length_bytes + self.again_bytes
             && (!self.is_get || self.length_bytes > 0 || self.is_last_sent)
     }
 
@@ -162,8 +164,7 @@ impl Transfers {
                 transfer.done_bytes += body.data.len() as u64;
             }
             (Some(Category::Get), Some(body)) => {
-                let length_bytes = body.place.length_bytes;
-                transfer.done_bytes = transfer.done_bytes.wrapping_add(length_bytes);
+                transfer.done_bytes += body.place.length_bytes;
             }
             _ => transfer.is_over = true,
         }

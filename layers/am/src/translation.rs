@@ -118,20 +118,9 @@ impl Translations {
         self.mapped.get_mut(number as usize)
     }
 
-    /// The target of a request that is outstanding.
-    pub(crate) fn target(&self, number: u32) -> Option<&Target> {
-        Some(self.mapped.get(number as usize)?.target(false))
-    }
-
-    /// The name of a translation of which a request is outstanding.
-    pub(crate) fn name_of(&self, number: u32) -> Option<&Name> {
-        self.mapped.get(number as usize).map(|mapped| &mapped.name)
-    }
-
-    /// True if an answer has come to a request of that translation.
-    pub(crate) fn is_introduced(&self, number: u32) -> bool {
-        let mapped = self.mapped.get(number as usize);
-        mapped.is_some_and(|mapped| mapped.is_introduced)
+    /// The same, to look at.
+    pub(crate) fn numbered_ref(&self, number: u32) -> Option<&Mapped> {
+        self.mapped.get(number as usize)
     }
 
     /// A request has ended.

@@ -249,6 +249,28 @@ pub(crate) fn parse(head: Head, bytes: &[u8]) -> Option<Body<'_>> {
     })
 }
 
+/// A message that lists things, at most as many as it has bytes for, and its length.
+pub(crate) fn list_message<const BYTES: usize, const ITEM_BYTES: usize>(
+    category: Category,
+    items: impl Iterator<Item = [u8; ITEM_BYTES]>,
+) -> ([u8; BYTES], usize) {
+    let mut bytes = [0; BYTES];
+    let word = Head::new(category, 0).word();
+    bytes[..WORD_BYTES].copy_from_slice(&word.to_le_bytes());
+    let places = bytes[WORD_BYTES..].as_chunks_mut::<ITEM_BYTES>().0;
+    let mut length_bytes = WORD_BYTES;
+    for (place, item) in places.iter_mut().zip(items) {
+        *place = item;
+        length_bytes += ITEM_BYTES;
+    }
+    (bytes, length_bytes)
+}
+
+/// The things that such a message lists, of which `bytes` is the beginning.
+pub(crate) fn listed<const ITEM_BYTES: usize>(bytes: &[u8]) -> &[[u8; ITEM_BYTES]] {
+    bytes.get(WORD_BYTES..).unwrap_or(&[]).as_chunks().0
+}
+
 /// A message as it is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {

@@ -309,7 +309,7 @@ fn in_window(
 /// The end that begins.
 struct Client {
     names: Names,
-    node: Rc<Bundle>,
+    bundle: Bundle,
     endpoint: Endpoint,
     to: [Translation; 2],
     /// The last argument of the last answer, and how many came.
@@ -325,7 +325,7 @@ struct Client {
 impl Client {
     fn open(names: Names) -> Result<Self> {
         let node = Node::open(host(), NodeOptions::default())?;
-        let bundle = Rc::new(node.bundle()?);
+        let bundle = node.bundle()?;
         let mut endpoint = bundle.endpoint()?;
         endpoint.set_tag(Tag::new(1))?;
         let answers = Rc::new(Cell::new(0));
@@ -355,7 +355,7 @@ impl Client {
         drop(session);
         Ok(Self {
             names,
-            node: bundle,
+            bundle,
             endpoint,
             to,
             answers,
@@ -403,7 +403,7 @@ impl Client {
             let before = self.answers.get();
             request(&self.endpoint, &self.to[0])?;
             while self.answers.get() == before {
-                ensure!(self.node.serve(WAIT)? > 0, "no answer came");
+                ensure!(self.bundle.serve(WAIT)? > 0, "no answer came");
             }
         }
         Ok(begun.elapsed().as_nanos() as f64 / trips as f64 / 2.0)
@@ -436,7 +436,7 @@ impl Client {
                 .request(&self.to[0], COUNT, &arguments, WAIT)?)
         })?;
         while self.endpoint.outstanding()? > 0 {
-            self.node.serve(WAIT)?;
+            self.bundle.serve(WAIT)?;
         }
         Ok(rate)
     }
@@ -465,7 +465,7 @@ impl Client {
             self.endpoint.transfer(to, STORED, place, data, &[], WAIT)?;
         }
         while self.endpoint.outstanding()? > 0 {
-            self.node.serve(WAIT)?;
+            self.bundle.serve(WAIT)?;
         }
         Ok((moved / bytes * bytes) as f64 / begun.elapsed().as_secs_f64())
     }
