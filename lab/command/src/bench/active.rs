@@ -18,7 +18,7 @@ use hamlyn_cli::terminal::table;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use server::{ANSWER, COUNT, ECHO, Names, SEGMENT_BYTES, STORED, Server, WAIT, WORK, WORKS, host};
+use server::{ANSWER, COUNT, ECHO, Names, SEGMENT_BYTES, STORED, WAIT, WORK, WORKS, beside, host};
 
 /// Numbers of arguments of a round trip, lengths of mediums, and of transfers.
 const ARGUMENTS: [usize; 4] = [0, 4, 8, 16];
@@ -26,6 +26,8 @@ const MEDIUM_BYTES: [usize; 3] = [256, 1024, 4096];
 const BULK_BYTES: [usize; 3] = [16 << 10, 64 << 10, 1 << 20];
 /// Requests of the one-way rate have so many.
 const RATE_ARGUMENTS: usize = 4;
+/// Calls between two looks at the clock.
+const CALLS_PER_LOOK: u64 = 64;
 /// A transfer goes to one of so many places of the segment, in turn.
 const BULK_PLACES: usize = 4;
 /// Bytes of a packet: a message in fast mode is one.
@@ -84,43 +86,45 @@ struct Paged {
     quotient: f64,
 }
 
+impl Row {
+    fn of(length: usize, pairs: &[(f64, f64)]) -> Self {
+        let of = |figure: fn(&(f64, f64)) -> f64| median(pairs.iter().map(figure).collect());
+        Self {
+            length,
+            ours: of(|pair| pair.0),
+            interface: of(|pair| pair.1),
+            quotient: of(|pair| pair.0 / pair.1),
+        }
+    }
+
+    /// The row of a table, its figures in that unit, with so many digits after the point.
+    fn cells(&self, name: String, unit: f64, digits: usize) -> [String; 4] {
+        let figure = |figure: f64| format!("{:.digits$}", figure / unit);
+        let quotient = format!("{:.2}", self.quotient);
+        [name, figure(self.ours), figure(self.interface), quotient]
+    }
+}
+
 impl Figures {
     pub(crate) fn print(&self) {
         let mut times = table(&["half a round trip", "AM, ns", "interface", "quotient"]);
-        let kinds = [(&self.short_ns, "arguments"), (&self.medium_ns, "bytes")];
-        for (row, unit) in kinds
-            .iter()
-            .flat_map(|(rows, unit)| rows.iter().map(move |row| (row, unit)))
-        {
-            times.add_row(vec![
-                format!("{} {unit}", row.length),
-                format!("{:.0}", row.ours),
-                format!("{:.0}", row.interface),
-                format!("{:.2}", row.quotient),
-            ]);
+        for (rows, unit) in [(&self.short_ns, "arguments"), (&self.medium_ns, "bytes")] {
+            for row in rows {
+                times.add_row(row.cells(format!("{} {unit}", row.length), 1.0, 0));
+            }
         }
         let mut rates = table(&["one way", "AM", "interface", "quotient"]);
         let rate = &self.requests_per_s;
-        rates.add_row(vec![
-            format!("requests of {} arguments, million/s", rate.length),
-            format!("{:.1}", rate.ours / 1e6),
-            format!("{:.1}", rate.interface / 1e6),
-            format!("{:.2}", rate.quotient),
-        ]);
-        let kinds = [
+        let name = format!("requests of {} arguments, million/s", rate.length);
+        rates.add_row(rate.cells(name, 1e6, 1));
+        for (rows, memory) in [
             (&self.copied_bytes_per_s, "private"),
             (&self.direct_bytes_per_s, "shared"),
-        ];
-        for (row, memory) in kinds
-            .iter()
-            .flat_map(|(rows, memory)| rows.iter().map(move |row| (row, memory)))
-        {
-            rates.add_row(vec![
-                format!("{} KiB to {memory} memory, GB/s", row.length >> 10),
-                format!("{:.2}", row.ours / 1e9),
-                format!("{:.2}", row.interface / 1e9),
-                format!("{:.2}", row.quotient),
-            ]);
+        ] {
+            for row in rows {
+                let name = format!("{} KiB to {memory} memory, GB/s", row.length >> 10);
+                rates.add_row(row.cells(name, 1e9, 2));
+            }
         }
         let paged = &self.paged;
         println!("What do Active Messages cost?\n{times}\n{rates}");
@@ -142,7 +146,7 @@ pub(super) fn measure(processors: &[usize], effort: Amount, bar: &ProgressBar) -
     let trips = effort.round_trips;
     let rounds = effort.rounds;
     let (short_ns, medium_ns, requests_per_s, copied, direct) =
-        Server::beside(there, NodeOptions::default(), 0, |names| {
+        beside(there, NodeOptions::default(), 0, |names| {
             let mut client = Client::open(names)?;
             let mut short = Vec::new();
             for count in ARGUMENTS {
@@ -195,26 +199,28 @@ pub(super) fn measure(processors: &[usize], effort: Amount, bar: &ProgressBar) -
             let direct = bulk(true)?;
             Ok((short, medium, rate, copied, direct))
         })?;
-    let mut all = Vec::new();
+    let mut pairs = Vec::new();
     for _ in 0..rounds {
         let with = |frames| {
             let options = NodeOptions {
                 frames,
                 ..NodeOptions::default()
             };
-            Server::beside(there, options, ENDPOINTS, |names| {
+            beside(there, options, ENDPOINTS, |names| {
                 many_endpoints(&names, effort.window)
             })
         };
-        all.push((with(NodeOptions::default().frames)?, with(FRAMES)?));
+        let resident = with(NodeOptions::default().frames)?;
+        pairs.push((with(FRAMES)?, resident));
     }
     bar.inc(1);
+    let paged = Row::of(ENDPOINTS, &pairs);
     let paged = Paged {
         endpoints: ENDPOINTS,
         frames: FRAMES,
-        resident_per_s: median(all.iter().map(|pair| pair.0).collect()),
-        paged_per_s: median(all.iter().map(|pair| pair.1).collect()),
-        quotient: median(all.iter().map(|pair| pair.1 / pair.0).collect()),
+        resident_per_s: paged.interface,
+        paged_per_s: paged.ours,
+        quotient: paged.quotient,
     };
     Ok(Figures {
         short_ns,
@@ -238,12 +244,7 @@ fn compare(
     for _ in 0..rounds {
         pairs.push((ours(client)?, interface(client)?));
     }
-    Ok(Row {
-        length,
-        ours: median(pairs.iter().map(|pair| pair.0).collect()),
-        interface: median(pairs.iter().map(|pair| pair.1).collect()),
-        quotient: median(pairs.iter().map(|pair| pair.0 / pair.1).collect()),
-    })
+    Ok(Row::of(length, &pairs))
 }
 
 /// Requests a second of as many clients as endpoints, each with a node and an endpoint of its own,
@@ -251,10 +252,7 @@ fn compare(
 fn many_endpoints(names: &Names, window: Duration) -> Result<f64> {
     let mut clients = Vec::new();
     for name in &names.many {
-        let node = Node::open(host(), NodeOptions::default())?;
-        let bundle = node.bundle()?;
-        let mut endpoint = bundle.endpoint()?;
-        endpoint.set_tag(Tag::new(1))?;
+        let (bundle, endpoint) = endpoint()?;
         let to = endpoint.map(name, names.tag, WAIT)?;
         clients.push((bundle, endpoint, to));
     }
@@ -286,22 +284,25 @@ fn accepted(sent: Result<(), hamlyn_am::Error>) -> Result<bool> {
     }
 }
 
+/// An endpoint of a client, in a node of its own.
+fn endpoint() -> Result<(Bundle, Endpoint)> {
+    let bundle = Node::open(host(), NodeOptions::default())?.bundle()?;
+    let mut endpoint = bundle.endpoint()?;
+    endpoint.set_tag(Tag::new(1))?;
+    Ok((bundle, endpoint))
+}
+
 /// Calls in a second of what is done again and again for so long.
-fn in_window(
-    window: Duration,
-    calls_per_look: u64,
-    mut act: impl FnMut(u64) -> Result<()>,
-) -> Result<f64> {
-    let begun = Instant::now();
-    let mut turn = 0;
+fn in_window(window: Duration, mut act: impl FnMut() -> Result<()>) -> Result<f64> {
+    let (begun, mut calls) = (Instant::now(), 0_u64);
     loop {
-        for _ in 0..calls_per_look {
-            act(turn)?;
-            turn += 1;
+        for _ in 0..CALLS_PER_LOOK {
+            act()?;
         }
+        calls += CALLS_PER_LOOK;
         let elapsed = begun.elapsed();
         if elapsed >= window {
-            return Ok(turn as f64 / elapsed.as_secs_f64());
+            return Ok(calls as f64 / elapsed.as_secs_f64());
         }
     }
 }
@@ -312,7 +313,7 @@ struct Client {
     bundle: Bundle,
     endpoint: Endpoint,
     to: [Translation; 2],
-    /// The last argument of the last answer, and how many came.
+    /// How many answers came.
     answers: Rc<Cell<u64>>,
     manager: Manager<ProcessHost>,
     port: Port,
@@ -324,10 +325,7 @@ struct Client {
 
 impl Client {
     fn open(names: Names) -> Result<Self> {
-        let node = Node::open(host(), NodeOptions::default())?;
-        let bundle = node.bundle()?;
-        let mut endpoint = bundle.endpoint()?;
-        endpoint.set_tag(Tag::new(1))?;
+        let (bundle, mut endpoint) = endpoint()?;
         let answers = Rc::new(Cell::new(0));
         let seen = Rc::clone(&answers);
         endpoint.on_short(ANSWER, move |_, _| {
@@ -430,7 +428,7 @@ impl Client {
     fn requests(&mut self, window: Duration) -> Result<f64> {
         self.turn_to(server::End::Node);
         let arguments = [3; RATE_ARGUMENTS];
-        let rate = in_window(window, 64, |_| {
+        let rate = in_window(window, || {
             Ok(self
                 .endpoint
                 .request(&self.to[0], COUNT, &arguments, WAIT)?)
@@ -446,7 +444,7 @@ impl Client {
         self.turn_to(server::End::Port);
         let mut session = self.manager.session();
         let message = &self.bytes[..length_bytes];
-        let rate = in_window(window, 64, |_| {
+        let rate = in_window(window, || {
             session.send_message(&self.target, server::COUNTED, message, WAIT)?;
             Ok(())
         })?;

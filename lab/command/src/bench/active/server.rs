@@ -66,34 +66,30 @@ impl Names {
     }
 }
 
-pub(super) struct Server;
-
-impl Server {
-    /// Runs the client beside a server on that processor, which has so many more endpoints.
-    pub(super) fn beside<T>(
-        there: usize,
-        options: NodeOptions,
-        endpoints: usize,
-        client: impl FnOnce(Names) -> Result<T>,
-    ) -> Result<T> {
-        let end = Arc::new(AtomicU8::new(End::Node as u8));
-        let (say, said) = channel();
-        std::thread::scope(|scope| {
-            let served = Arc::clone(&end);
-            let serving = scope.spawn(move || -> Result<()> {
-                pin(&[there])?;
-                serve(options, endpoints, &say, &served)
-            });
-            let measured = match said.recv() {
-                Ok(names) => client(names),
-                Err(_) => Err(anyhow!("the server did not begin")),
-            };
-            end.store(End::Over as u8, Relaxed);
-            let served = serving.join().map_err(|_| anyhow!("the server panicked"))?;
-            served.context("serving")?;
-            measured
-        })
-    }
+/// Runs the client beside a server on that processor, which has so many more endpoints.
+pub(super) fn beside<T>(
+    there: usize,
+    options: NodeOptions,
+    endpoints: usize,
+    client: impl FnOnce(Names) -> Result<T>,
+) -> Result<T> {
+    let end = Arc::new(AtomicU8::new(End::Node as u8));
+    let (say, said) = channel();
+    std::thread::scope(|scope| {
+        let served = Arc::clone(&end);
+        let serving = scope.spawn(move || -> Result<()> {
+            pin(&[there])?;
+            serve(options, endpoints, &say, &served)
+        });
+        let measured = match said.recv() {
+            Ok(names) => client(names),
+            Err(_) => Err(anyhow!("the server did not begin")),
+        };
+        end.store(End::Over as u8, Relaxed);
+        let served = serving.join().map_err(|_| anyhow!("the server panicked"))?;
+        served.context("serving")?;
+        measured
+    })
 }
 
 fn serve(
