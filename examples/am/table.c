@@ -3,8 +3,9 @@
  *   cc table.c -o table -lhamlyn_am
  *   hamlyn run -n 4 ./table 100000
  *
- * Each key has an owner, who alone changes its count: an addition is a request without a reply. When all have added, process 0 gets
- * every part of the table into its own segment, and prints what it found. */
+ * Each key has an owner, who alone changes its count: an addition is a request without a reply.
+ * When all have added, process 0 gets every part of the table into its own segment, and prints the
+ * sum. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -124,8 +124,8 @@ static inline int AM_Init(void) { return hamlyn_am_init(HAMLYN_AM_TODAY); }
  * AM_ERR_IN_USE after AM_Init. */
 static inline int AMX_InitNamed(const char *name) { return hamlyn_am_init_named(HAMLYN_AM_TODAY, name); }
 /* Ends the library when it was called as often as AM_Init: frees all, and peers' messages come
- * back to them: EBADENDPOINT if they waited here, EUNREACHABLE if they come later. What was sent
- * is handed over first, for 1 s at most. */
+ * back to them: EBADENDPOINT if they waited here, EUNREACHABLE if they come later. Sent
+ * messages are handed over first, for 1 s at most. */
 static inline int AM_Terminate(void) { return hamlyn_am_terminate(); }
 /* The text of the last error of this thread, with the remedy; good until the next call of this
  * function. */
@@ -159,7 +159,7 @@ static inline int AM_FreeBundle(eb_t bundle) { return hamlyn_am_free_bundle(bund
 static inline int AM_AllocateEndpoint(eb_t bundle, ep_t *endpoint, en_t *name) {
     return hamlyn_am_allocate_endpoint(bundle, endpoint, name);
 }
-/* What it has outstanding ends silently; what is sent to it comes back (EBADENDPOINT). */
+/* Its outstanding requests end silently; messages to it come back (EBADENDPOINT). */
 static inline int AM_FreeEndpoint(ep_t endpoint) { return hamlyn_am_free_endpoint(endpoint); }
 /* Moves an endpoint with all that waits for it; its name stays. AM_ERR_RESOURCE if it is not in
  * `from`. */

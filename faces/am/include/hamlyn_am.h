@@ -3,7 +3,7 @@
  *
  * Programs include one of those. Languages without C's headers call these.
  *
- * All pointers: null is refused where it is not allowed; what is not null must be readable, or
+ * All pointers: null is refused where it is not allowed; any other pointer must be readable, or
  * writable, as the function says, for as many bytes as it says, during the call. Handles and
  * tokens are numbers: old ones and foreign ones are refused. A handler must have the type that
  * am.h says for the messages that it gets, and must neither throw an exception nor jump out of

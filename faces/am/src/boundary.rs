@@ -1,9 +1,11 @@
 //! The way in from C: it finds the library of this thread, catches panics, and turns an error into
 //! its code.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+
+use hamlyn::Wait;
 
 use crate::dispatch;
 use crate::library::{Library, current};
@@ -53,6 +55,22 @@ pub(crate) fn put<T>(place: *mut T, value: T) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// A wait of so many milliseconds; below 0 for ever.
+pub(crate) fn wait_of(milliseconds: i64) -> Wait {
+    u64::try_from(milliseconds).map_or(Wait::Forever, Wait::millis)
+}
+
+/// A count that may be set: 1 to `most`. `otherwise` is the text of the error.
+pub(crate) fn count_of(
+    count: c_int,
+    most: usize,
+    otherwise: &'static str,
+) -> Result<usize, Failure> {
+    let count = usize::try_from(count).ok();
+    let count = count.filter(|count| (1..=most).contains(count));
+    count.ok_or(Failure::bad(otherwise))
 }
 
 /// Bytes of the caller, to be read during the call.
@@ -106,13 +124,13 @@ pub(crate) fn arguments<'a>(arguments: *const u32, count: c_int) -> Result<&'a [
 }
 
 /// A text of the caller.
-pub(crate) fn text<'a>(text: *const std::ffi::c_char) -> Result<&'a str, Failure> {
+pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(Failure::bad("the text is null"));
     }
     // SAFETY: a text that is not null ends with a zero, and stays as it is during the call, as the
     // header demands.
-    let text = unsafe { std::ffi::CStr::from_ptr(text) };
+    let text = unsafe { CStr::from_ptr(text) };
     text.to_str()
         .map_err(|_| Failure::bad("the text is not valid UTF-8"))
 }

@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
-use std::time::Duration;
 
 use hamlyn::Wait;
 use hamlyn_am::{Events, Translation};
 
-use crate::boundary::{call, call_outside, put};
+use crate::boundary::{call, call_outside, put, wait_of};
 use crate::library::Library;
 use crate::returned;
 use crate::state::BundleObject;
@@ -25,18 +24,16 @@ const PARALLEL: Failure =
 /// Makes a bundle.
 pub(crate) fn allocate(library: &Library) -> Result<Rc<BundleObject>, Failure> {
     let bundle = library.node.bundle()?;
-    let mut made = None;
-    library.bundles.borrow_mut().insert(|handle| {
-        let object = Rc::new(BundleObject {
+    let mut bundles = library.bundles.borrow_mut();
+    let (_, made) = bundles.insert(|handle| {
+        Rc::new(BundleObject {
             handle,
             bundle,
             mask: Cell::new(0),
             blocked: Cell::new(None),
-        });
-        made = Some(object.clone());
-        object
+        })
     });
-    made.ok_or(Failure::resource("no bundle was made"))
+    Ok(Rc::clone(made))
 }
 
 /// `AM_AllocateBundle`.
@@ -60,14 +57,13 @@ pub unsafe extern "C" fn hamlyn_am_allocate_bundle(kind: c_int, bundle: *mut *mu
 pub extern "C" fn hamlyn_am_free_bundle(bundle: *mut c_void) -> c_int {
     call_outside(|library| {
         library.bundle(bundle)?;
-        let endpoints = library.endpoints.borrow();
-        let is_in = |handle: *mut c_void| handle == bundle;
-        let inside: Vec<*mut c_void> = endpoints
-            .iter()
-            .filter(|endpoint| is_in(endpoint.bundle.get()))
-            .map(|endpoint| endpoint.shared.handle)
-            .collect();
-        drop(endpoints);
+        let inside: Vec<*mut c_void> = {
+            let endpoints = library.endpoints.borrow();
+            let inside = endpoints
+                .iter()
+                .filter(|endpoint| endpoint.bundle.get() == bundle);
+            inside.map(|endpoint| endpoint.shared.handle).collect()
+        };
         for endpoint in inside {
             drop(library.endpoints.borrow_mut().remove(endpoint));
         }
@@ -97,7 +93,7 @@ pub extern "C" fn hamlyn_am_set_event_mask(bundle: *mut c_void, mask: c_int) -> 
     })
 }
 
-/// Runs the handlers of what is there; how many.
+/// Runs the handlers of the messages that are there, and gives their number.
 pub(crate) fn poll(library: &Rc<Library>, bundle: &BundleObject) -> Result<usize, Failure> {
     let own = returned::deliver(library, bundle.handle);
     Ok(own + bundle.bundle.poll()?)
@@ -125,10 +121,9 @@ pub extern "C" fn hamlyn_am_wait(bundle: *mut c_void, milliseconds: i64) -> c_in
                 "the bundle has no event mask, so the wait would never end: call AM_SetEventMask first",
             ));
         }
-        let wait = match u64::try_from(milliseconds) {
-            Ok(0) => Wait::Poll,
-            Ok(milliseconds) => Wait::For(Duration::from_millis(milliseconds)),
-            Err(_) => Wait::Forever,
+        let wait = match milliseconds {
+            0 => Wait::Poll,
+            milliseconds => wait_of(milliseconds),
         };
         let blocked = bundle.blocked.get().filter(|_| mask & CAN_SEND != 0);
         let can_send_now = mask & CAN_SEND != 0 && blocked.is_none();

@@ -89,6 +89,10 @@ pub(crate) struct Collective {
     to: RefCell<Vec<Option<Translation>>>,
 }
 
+fn parts_of(procs: usize) -> Vec<Part> {
+    std::iter::repeat_with(Part::default).take(procs).collect()
+}
+
 const REFUSED: CallError = CallError::Failed("a part of a collective operation that cannot be");
 
 impl Collective {
@@ -104,8 +108,7 @@ impl Collective {
         let state = Rc::new(State::default());
         let procs = job.procs as usize;
         if job.proc == 0 {
-            let parts = || std::iter::repeat_with(Part::default).take(procs).collect();
-            *state.parts.borrow_mut() = [parts(), parts()];
+            *state.parts.borrow_mut() = [parts_of(procs), parts_of(procs)];
             let own = state.clone();
             endpoint.on_medium(CONTRIBUTE, move |_, data, words| {
                 own.contribute(data, words)
@@ -145,8 +148,12 @@ impl Collective {
         Ok(())
     }
 
+    fn mapped(&self, proc: usize) -> Option<Translation> {
+        self.to.borrow().get(proc).copied().flatten()
+    }
+
     fn over(&self, proc: usize) -> Result<Translation, Failure> {
-        let mapped = self.to.borrow().get(proc).copied().flatten();
+        let mapped = self.mapped(proc);
         mapped.ok_or(Failure::resource("the job has no such process"))
     }
 
@@ -182,24 +189,7 @@ impl Collective {
         serve: &dyn Fn(Wait) -> Result<(), Failure>,
         gathered: &dyn Fn(&[u8]) -> Result<(), Failure>,
     ) -> Result<Vec<u8>, Failure> {
-        let state = &self.state;
-        let mut first_missing = 1;
-        let waited = loop {
-            {
-                let parts = &state.parts.borrow()[0];
-                let come = parts.iter().skip(first_missing);
-                first_missing += come.take_while(|part| part.is_whole()).count();
-            }
-            if first_missing >= self.job.procs as usize {
-                break Ok(());
-            }
-            if let Err(failure) = self.look_for(first_missing, until) {
-                break Err(failure);
-            }
-            if let Err(failure) = serve(LOOK) {
-                break Err(failure);
-            }
-        };
+        let waited = self.wait_for_parts(until, serve);
         let parts = self.next_parts();
         let is_one = parts.iter().skip(1).all(|part| {
             let arrived = part.arrived.as_ref();
@@ -209,23 +199,42 @@ impl Collective {
         for part in &parts {
             whole.extend_from_slice(&part.bytes);
         }
-        let ended = match waited {
-            Ok(()) if !is_one => Err(DIFFER),
-            waited => waited.and_then(|()| gathered(&whole)),
-        };
-        let verdict = match &ended {
-            Ok(()) => GOOD,
-            Err(failure) if failure.text == DIFFER.text => DIFFERENT,
-            Err(_) => FAILED,
+        let (ended, verdict) = match waited {
+            Ok(()) if !is_one => (Err(DIFFER), DIFFERENT),
+            waited => match waited.and_then(|()| gathered(&whole)) {
+                Ok(()) => (Ok(()), GOOD),
+                failed => (failed, FAILED),
+            },
         };
         let told = self.tell(parts, &whole, verdict);
         ended.and(told).map(|()| whole)
     }
 
+    /// Process 0 waits until the parts of all others are whole.
+    fn wait_for_parts(
+        &self,
+        until: Option<Instant>,
+        serve: &dyn Fn(Wait) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut first_missing = 1;
+        loop {
+            let whole = {
+                let parts = &self.state.parts.borrow()[0];
+                let rest = parts.iter().skip(first_missing);
+                rest.take_while(|part| part.is_whole()).count()
+            };
+            first_missing += whole;
+            if first_missing >= self.job.procs as usize {
+                return Ok(());
+            }
+            self.look_for(first_missing, until)?;
+            serve(LOOK)?;
+        }
+    }
+
     /// The parts of this operation; those of the next one take their place.
     fn next_parts(&self) -> Vec<Part> {
-        let procs = self.job.procs as usize;
-        let fresh = std::iter::repeat_with(Part::default).take(procs).collect();
+        let fresh = parts_of(self.job.procs as usize);
         let [now, next] = &mut *self.state.parts.borrow_mut();
         std::mem::replace(now, std::mem::replace(next, fresh))
     }
@@ -296,16 +305,14 @@ impl Collective {
         let sent = self.endpoint.request(&over, ARRIVE, &words, Wait::Forever);
         sent.map_err(|error| self.of_send(0, error))?;
         let verdict = loop {
-            if state.is_told()
-                && let Some((_, verdict)) = state.released.get()
-            {
+            if let Some(verdict) = state.verdict() {
                 break verdict;
             }
-            let is_over = self.look_for(0, until);
+            let looked = self.look_for(0, until);
             serve(LOOK)?;
             // Process 0 may have told, and left.
-            if is_over.is_err() && !state.is_told() {
-                return is_over.map(|()| Vec::new());
+            if state.verdict().is_none() {
+                looked?;
             }
         };
         state.released.set(None);
@@ -340,8 +347,7 @@ impl Collective {
 
     /// Fails if the time is over, or the process that is waited for is gone.
     fn look_for(&self, proc: usize, until: Option<Instant>) -> Result<(), Failure> {
-        let over = self.to.borrow().get(proc).copied().flatten();
-        let end = match over {
+        let end = match self.mapped(proc) {
             Some(over) => self.endpoint.link_end(&over)?.map(|end| end.to_string()),
             None => None,
         };
@@ -374,10 +380,10 @@ fn long_word(words: &[u32], at: usize) -> u64 {
 }
 
 impl State {
-    /// The end of this operation has come, and all of the whole.
-    fn is_told(&self) -> bool {
-        let released = self.released.get();
-        released.is_some_and(|(length, verdict)| verdict != GOOD || self.came.get() >= length)
+    /// The verdict, once it has come, with all of the whole if it is good.
+    fn verdict(&self) -> Option<u32> {
+        let (length, verdict) = self.released.get()?;
+        (verdict != GOOD || self.came.get() >= length).then_some(verdict)
     }
 
     /// Process 0 takes a message of this operation or the next one.

@@ -123,21 +123,32 @@ pub(crate) fn run(
     arguments: &[u32],
 ) {
     let message = RunningMessage::Call(std::ptr::from_mut(call).cast());
-    with_token(endpoint, message, |token| {
-        match incoming {
-        Incoming::Short => {
-            call_handler!(handler, arguments, (token => *mut c_void));
-        }
-        Incoming::Medium(data) => endpoint.with_copy(data, |data, length| {
-            let (data, length) = (data.cast::<c_void>(), length);
-            call_handler!(handler, arguments, (token => *mut c_void, data => *mut c_void, length => usize));
+    with_token(endpoint, message, |token| match incoming {
+        Incoming::Short => call_handler!(handler, arguments, (token => *mut c_void)),
+        Incoming::Medium(data) => endpoint.with_copy(data, |copy| {
+            call_with_data(handler, arguments, token, copy, data.len());
         }),
         Incoming::Bulk(range) => {
             let (place, length) = place_of(endpoint, range);
-            call_handler!(handler, arguments, (token => *mut c_void, place => *mut c_void, length => usize));
+            call_with_data(handler, arguments, token, place, length);
         }
-    }
     });
+}
+
+/// Calls a medium or bulk handler.
+#[inline]
+fn call_with_data(
+    handler: Handler,
+    arguments: &[u32],
+    token: *mut c_void,
+    data: *mut c_void,
+    length: usize,
+) {
+    call_handler!(
+        handler,
+        arguments,
+        (token => *mut c_void, data => *mut c_void, length => usize)
+    );
 }
 
 /// The second and third arguments of a bulk handler.

@@ -21,8 +21,8 @@ pub(crate) fn allocate(
 ) -> Result<Rc<EndpointObject>, Failure> {
     let endpoint = bundle.bundle.endpoint()?;
     let name = endpoint.name()?;
-    let mut made = None;
-    library.endpoints.borrow_mut().insert(|handle| {
+    let mut endpoints = library.endpoints.borrow_mut();
+    let (_, made) = endpoints.insert(|handle| {
         let shared = EndpointShared {
             handle,
             dialect: library.dialect,
@@ -32,19 +32,16 @@ pub(crate) fn allocate(
             translations: RefCell::default(),
             copy: RefCell::default(),
         };
-        let object = Rc::new(EndpointObject {
+        Rc::new(EndpointObject {
             shared: Rc::new(shared),
             bundle: Cell::new(bundle.handle),
             handlers: RefCell::default(),
             returned: Cell::new(None),
             endpoint: RefCell::new(endpoint),
-        });
-        made = Some(object.clone());
-        object
+        })
     });
-    let made = made.ok_or(Failure::resource("no endpoint was made"))?;
-    returned::set_default(&made)?;
-    Ok(made)
+    returned::set_default(made)?;
+    Ok(Rc::clone(made))
 }
 
 /// `AM_AllocateEndpoint`. The name may be null.
@@ -108,16 +105,18 @@ pub unsafe extern "C" fn hamlyn_am_endpoint_name(endpoint: *mut c_void, name: *m
     })
 }
 
+/// Sets the tag of an endpoint to that of a number of C.
+pub(crate) fn set_tag(endpoint: &EndpointObject, tag: u64) -> Result<(), Failure> {
+    let set = tag_of(endpoint.shared.dialect, tag);
+    endpoint.endpoint.borrow_mut().set_tag(set)?;
+    endpoint.shared.tag.set(tag);
+    Ok(())
+}
+
 /// `AM_SetTag`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamlyn_am_set_tag(endpoint: *mut c_void, tag: u64) -> c_int {
-    call_outside(|library| {
-        let endpoint = library.endpoint(endpoint)?;
-        let set = tag_of(library.dialect, tag);
-        endpoint.endpoint.borrow_mut().set_tag(set)?;
-        endpoint.shared.tag.set(tag);
-        Ok(())
-    })
+    call_outside(|library| set_tag(&*library.endpoint(endpoint)?, tag))
 }
 
 /// `AM_GetTag`.

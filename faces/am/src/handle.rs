@@ -49,10 +49,11 @@ impl<T> Handles<T> {
     }
 
     /// Takes an object in, made with the number that it gets.
-    pub(crate) fn insert(&mut self, make: impl FnOnce(*mut c_void) -> T) -> *mut c_void {
+    pub(crate) fn insert(&mut self, make: impl FnOnce(*mut c_void) -> T) -> (*mut c_void, &T) {
         let kind = (self.kind as u64) << KIND_SHIFT;
         let handle = |key: DefaultKey| (key.data().as_ffi() | kind) as *mut c_void;
-        handle(self.objects.insert_with_key(|key| make(handle(key))))
+        let key = self.objects.insert_with_key(|key| make(handle(key)));
+        (handle(key), &self.objects[key])
     }
 
     fn key(&self, handle: *const c_void) -> Option<DefaultKey> {
@@ -88,8 +89,8 @@ mod tests {
     fn numbers_of_gone_objects_and_of_other_kinds_are_refused() {
         let mut bundles = Handles::new(Kind::Bundle);
         let mut endpoints = Handles::new(Kind::Endpoint);
-        let bundle = bundles.insert(|_| 1);
-        let endpoint = endpoints.insert(|_| 2);
+        let (bundle, _) = bundles.insert(|_| 1);
+        let (endpoint, _) = endpoints.insert(|_| 2);
         assert!(!bundle.is_null() && bundle != endpoint);
         assert_eq!(
             (bundles.get(bundle), endpoints.get(endpoint)),
@@ -97,7 +98,7 @@ mod tests {
         );
         assert_eq!((bundles.get(endpoint), endpoints.get(bundle)), (None, None));
         assert_eq!(bundles.remove(bundle), Some(1));
-        let next = bundles.insert(|_| 3);
+        let (next, _) = bundles.insert(|_| 3);
         assert_eq!((bundles.get(bundle), bundles.get(next)), (None, Some(&3)));
         for number in [0_u64, 1, 1 << 28, u64::MAX, 0x1234_5678_9abc_def0] {
             assert_eq!(bundles.get(number as *const c_void), None, "{number:#x}");

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-use crate::boundary::{call, call_outside, put};
+use crate::boundary::{call, call_outside, count_of, put};
 use crate::dispatch;
 use crate::returned;
 use crate::state::{EndpointObject, HANDLERS_MAX, Handler};
@@ -93,9 +93,7 @@ pub unsafe extern "C" fn hamlyn_am_get_num_handlers(
 pub extern "C" fn hamlyn_am_set_num_handlers(endpoint: *mut c_void, count: c_int) -> c_int {
     call_outside(|library| {
         let endpoint = library.endpoint(endpoint)?;
-        let count = usize::try_from(count).ok();
-        let count = count.filter(|count| (1..=HANDLERS_MAX).contains(count));
-        let count = count.ok_or(Failure::bad("an endpoint has 1 to 256 handlers"))?;
+        let count = count_of(count, HANDLERS_MAX, "an endpoint has 1 to 256 handlers")?;
         let mut table = endpoint.handlers.borrow_mut();
         if table.is_set.iter().skip(count).any(|&is_set| is_set) {
             return Err(Failure::new(

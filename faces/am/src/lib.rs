@@ -13,11 +13,12 @@
 //! | module | content |
 //! |---|---|
 //! | `status`, `handle` | codes and texts of errors; the numbers by which C knows objects |
-//! | `state`, `translations`, `library` | what a thread has open |
+//! | `state`, `translations`, `library` | the objects that a thread has open |
+//! | `environment` | settings of the environment |
 //! | `dispatch`, `policy` | the way out to handlers; the default one for messages that come back |
 //! | `boundary` | the way in from C |
 //! | `setup`, `bundle`, `endpoint`, `translation`, `handlers` | functions on the objects |
-//! | `request`, `token`, `returned` | requests; what handlers ask and reply; messages that come back |
+//! | `request`, `token`, `returned` | requests; questions and replies of handlers; messages that come back |
 //! | `names` | names as values and texts, published and looked up |
 //! | `spmd`, `collective` | programs that are started as several processes |
 
@@ -31,6 +32,7 @@ pub mod bundle;
 mod collective;
 mod dispatch;
 pub mod endpoint;
+mod environment;
 mod handle;
 pub mod handlers;
 mod library;

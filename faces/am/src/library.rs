@@ -14,6 +14,7 @@ use hamlyn_am::{Node, NodeOptions};
 use hamlyn_job::Job;
 
 use crate::collective::Collective;
+use crate::environment::setting;
 use crate::handle::{Handles, Kind, NO_BUNDLE, NO_ENDPOINT};
 use crate::policy::{self, Policy};
 use crate::state::{BundleObject, Dialect, EndpointObject, Kept, OwnReturned};
@@ -46,12 +47,14 @@ pub(crate) struct Library {
     pub(crate) kept: RefCell<Handles<Kept>>,
     /// Messages that come back without having left.
     pub(crate) returned: RefCell<VecDeque<OwnReturned>>,
-    pub(crate) spmd: RefCell<Option<Rc<Spmd>>>,
-    /// Those that were given to a handler.
+    /// The number of those that were given to a handler.
     pub(crate) own_returned: Cell<u64>,
-    deadline: Cell<Option<Duration>>,
+    pub(crate) spmd: RefCell<Option<Rc<Spmd>>>,
+    /// The time for which a call that may block does.
+    pub(crate) deadline: Cell<Wait>,
     pub(crate) dialect: Dialect,
-    started: Cell<u32>,
+    /// Calls of `AM_Init` without one of `AM_Terminate`.
+    pub(crate) started: Cell<u32>,
     birth: Birth,
     /// The last, so that it ends after all that is in it.
     pub(crate) node: Node,
@@ -99,27 +102,9 @@ impl Library {
         endpoints.get(handle).cloned().ok_or(NO_ENDPOINT)
     }
 
-    pub(crate) fn set_deadline(&self, deadline: Option<Duration>) {
-        self.deadline.set(deadline);
-    }
-
     /// True if it has bundles.
     pub(crate) fn is_used(&self) -> bool {
         self.bundles.borrow().iter().next().is_some()
-    }
-
-    /// Calls of `AM_Init` without one of `AM_Terminate`.
-    pub(crate) fn started(&self) -> u32 {
-        self.started.get()
-    }
-
-    pub(crate) fn set_started(&self, started: u32) {
-        self.started.set(started);
-    }
-
-    /// The time for which a call that may block does.
-    pub(crate) fn patience(&self) -> Wait {
-        self.deadline.get().map_or(Wait::Forever, Wait::For)
     }
 }
 
@@ -146,8 +131,10 @@ fn open_alone(
     host: Options,
     manager: ManagerOptions,
 ) -> Result<Library, Failure> {
-    let deadline = seconds(DEADLINE_VARIABLE)?.unwrap_or(DEADLINE);
-    let deadline = (!deadline.is_zero()).then_some(deadline);
+    let deadline = match seconds(DEADLINE_VARIABLE)?.unwrap_or(DEADLINE) {
+        Duration::ZERO => Wait::Forever,
+        deadline => Wait::For(deadline),
+    };
     let options = node_options()?;
     policy::set(Policy::of_environment()?);
     let manager =
@@ -157,8 +144,8 @@ fn open_alone(
         endpoints: RefCell::new(Handles::new(Kind::Endpoint)),
         kept: RefCell::new(Handles::new(Kind::Kept)),
         returned: RefCell::default(),
-        spmd: RefCell::default(),
         own_returned: Cell::new(0),
+        spmd: RefCell::default(),
         deadline: Cell::new(deadline),
         dialect,
         started: Cell::new(0),
@@ -167,30 +154,17 @@ fn open_alone(
     })
 }
 
-/// A number of seconds that the environment has; nothing if it has none. 0 is for ever.
 fn seconds(variable: &str) -> Result<Option<Duration>, Failure> {
-    let Ok(value) = std::env::var(variable) else {
-        return Ok(None);
-    };
-    let seconds = value.parse().ok();
-    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let text = || format!("{variable} cannot be {value:?}: it is a number of seconds");
-    let duration = duration.ok_or_else(|| Failure::of(Code::BadArg, &text()))?;
-    Ok(Some(duration))
+    setting(variable, "a number of seconds", hamlyn_job::seconds)
 }
 
-/// A number that the environment has.
 fn number(variable: &str) -> Result<Option<u16>, Failure> {
-    let Ok(value) = std::env::var(variable) else {
-        return Ok(None);
-    };
-    let text = || format!("{variable} cannot be {value:?}: it is a number below 65,536");
-    let number = value.parse();
-    let number = number.map_err(|_| Failure::of(Code::BadArg, &text()))?;
-    Ok(Some(number))
+    setting(variable, "a number below 65,536", |value| {
+        value.parse().ok()
+    })
 }
 
-/// Options of the node: the layer's own, longer medium messages, and what the environment says.
+/// Options of the node: the layer's own, longer medium messages, and those of the environment.
 fn node_options() -> Result<NodeOptions, Failure> {
     let own = NodeOptions::default();
     Ok(NodeOptions {

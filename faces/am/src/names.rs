@@ -2,12 +2,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use hamlyn::Wait;
 use hamlyn_am::{NAME_BYTES, Name};
 
-use crate::boundary::{call_outside, protect, put, text};
+use crate::boundary::{bytes_mut, call_outside, protect, put, text, wait_of};
 use crate::status::{Code, Failure};
 
 const WORDS: usize = 8;
@@ -67,7 +65,7 @@ pub unsafe extern "C" fn hamlyn_am_name_to_text(
             let _ = write!(digits, "{byte:02x}");
         }
         digits.push('\0');
-        let room = crate::boundary::bytes_mut(into.cast(), digits.len())?;
+        let room = bytes_mut(into.cast(), digits.len())?;
         room.copy_from_slice(digits.as_bytes());
         Ok(())
     })
@@ -109,10 +107,7 @@ pub unsafe extern "C" fn hamlyn_am_look_up(
     name: *mut CName,
 ) -> c_int {
     call_outside(|library| {
-        let wait = match u64::try_from(milliseconds) {
-            Ok(milliseconds) => Wait::For(Duration::from_millis(milliseconds)),
-            Err(_) => Wait::Forever,
-        };
+        let wait = wait_of(milliseconds.into());
         let found = library.node.look_up(text(program)?, text(item)?, wait);
         let found = found.map_err(|error| match error {
             hamlyn_am::Error::Name(error) => Failure::of(Code::BadArg, &error),

@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use hamlyn_am::{Operation, Reason};
-
-use crate::status::{Code, Failure};
+use crate::dispatch::Back;
+use crate::environment::setting;
+use crate::status::Failure;
 
 /// The action of the default handler 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,15 +36,13 @@ impl Policy {
     }
 
     pub(crate) fn of_environment() -> Result<Self, Failure> {
-        match std::env::var(VARIABLE).as_deref() {
-            Err(_) | Ok("report") => Ok(Self::Report),
-            Ok("abort") => Ok(Self::Abort),
-            Ok("silent") => Ok(Self::Silent),
-            Ok(other) => {
-                let text = format!("{VARIABLE} cannot be {other:?}: it is report, abort or silent");
-                Err(Failure::of(Code::BadArg, &text))
-            }
-        }
+        let policy = setting(VARIABLE, "report, abort or silent", |value| match value {
+            "report" => Some(Self::Report),
+            "abort" => Some(Self::Abort),
+            "silent" => Some(Self::Silent),
+            _ => None,
+        })?;
+        Ok(policy.unwrap_or(Self::Report))
     }
 }
 
@@ -59,13 +57,7 @@ pub(crate) fn set(policy: Policy) {
 }
 
 /// The default handler 0.
-pub(crate) fn report(
-    reason: Reason,
-    operation: Operation,
-    handler: u8,
-    arguments: usize,
-    data: usize,
-) {
+pub(crate) fn report(back: &Back<'_>) {
     let policy = POLICY.get();
     if policy == Policy::Silent {
         return;
@@ -81,6 +73,8 @@ pub(crate) fn report(
         0 => String::new(),
         count => format!(" ({count} before it were not reported)"),
     };
+    let (operation, handler, reason) = (back.operation, back.handler, back.reason);
+    let (arguments, data) = (back.arguments.len(), back.data.len());
     // Nobody is left to be told if it cannot be written.
     let _ = writeln!(
         std::io::stderr(),

@@ -7,7 +7,7 @@ use hamlyn::Wait;
 use hamlyn::host::ConnectError;
 use hamlyn_am::{Endpoint, Error, Operation, Translation};
 
-use crate::boundary::{arguments, bytes, call_outside};
+use crate::boundary::{arguments, bytes, call_outside, put};
 use crate::bundle::note_blocked;
 use crate::library::{LONG_BYTES_MAX, Library, MEDIUM_BYTES_MAX};
 use crate::state::{EndpointObject, OwnReturned};
@@ -36,10 +36,16 @@ enum Connected {
     Never,
 }
 
+#[inline]
 fn connect(endpoint: &Endpoint, mapped: &Mapped, wait: Wait) -> Result<Connected, Failure> {
-    if let Some(inner) = mapped.inner.get() {
-        return Ok(Connected::Over(inner));
+    match mapped.inner.get() {
+        Some(inner) => Ok(Connected::Over(inner)),
+        None => connect_first(endpoint, mapped, wait),
     }
+}
+
+#[cold]
+fn connect_first(endpoint: &Endpoint, mapped: &Mapped, wait: Wait) -> Result<Connected, Failure> {
     match endpoint.map(&mapped.name, mapped.tag, wait) {
         Ok(inner) => {
             mapped.inner.set(Some(inner));
@@ -67,24 +73,18 @@ fn send(
     }
     let object = library.endpoint(endpoint)?;
     let mapped = Rc::clone(object.shared.translations.borrow().mapped(to)?);
-    let is_async = is_async != 0;
-    let wait = match is_async {
-        true => Wait::Poll,
-        false => library.patience(),
+    let deadline = library.deadline.get();
+    let (wait, patience) = match is_async != 0 {
+        true => (Wait::Poll, CONNECT),
+        false => (deadline, deadline),
     };
     let inner = object.endpoint.borrow();
-    let over = match mapped.inner.get() {
-        Some(over) => over,
-        None => {
-            let patience = if is_async { CONNECT } else { wait };
-            match connect(&inner, &mapped, patience)? {
-                Connected::Over(over) => over,
-                Connected::NotYet => return Err(note_blocked(library, object.bundle.get(), None)),
-                Connected::Never => {
-                    come_back(library, &object, to, outgoing);
-                    return Ok(());
-                }
-            }
+    let over = match connect(&inner, &mapped, patience)? {
+        Connected::Over(over) => over,
+        Connected::NotYet => return Err(note_blocked(library, object.bundle.get(), None)),
+        Connected::Never => {
+            come_back(library, &object, to, outgoing);
+            return Ok(());
         }
     };
     match act(&inner, &over, wait) {
@@ -264,10 +264,8 @@ pub unsafe extern "C" fn hamlyn_am_max_medium_to(
         let object = library.endpoint(endpoint)?;
         let mapped = Rc::clone(object.shared.translations.borrow().mapped(to)?);
         let inner = object.endpoint.borrow();
-        match connect(&inner, &mapped, library.patience())? {
-            Connected::Over(over) => {
-                crate::boundary::put(length_bytes, inner.medium_bytes_max(&over)? as c_int)
-            }
+        match connect(&inner, &mapped, library.deadline.get())? {
+            Connected::Over(over) => put(length_bytes, inner.medium_bytes_max(&over)? as c_int),
             Connected::NotYet => Err(NOT_SENT),
             Connected::Never => Err(Failure::resource("the destination's process is gone")),
         }
@@ -280,6 +278,6 @@ pub unsafe extern "C" fn hamlyn_am_outstanding(endpoint: *mut c_void, count: *mu
     call_outside(|library| {
         let endpoint = library.endpoint(endpoint)?;
         let outstanding = endpoint.endpoint.borrow().outstanding()?;
-        crate::boundary::put(count, outstanding as c_int)
+        put(count, outstanding as c_int)
     })
 }

@@ -14,15 +14,8 @@ use crate::status::Failure;
 /// Gives an endpoint the default handler 0.
 pub(crate) fn set_default(endpoint: &EndpointObject) -> Result<(), Failure> {
     let mut inner = endpoint.endpoint.borrow_mut();
-    inner.on_returned(|back| {
-        report(
-            back.reason,
-            back.operation,
-            back.handler,
-            back.arguments.len(),
-            back.data.len(),
-        );
-    })?;
+    // Its report does not name the translation.
+    inner.on_returned(|back| report(&back_of(back, -1)))?;
     Ok(())
 }
 
@@ -32,10 +25,14 @@ pub(crate) fn view<'a>(endpoint: &EndpointShared, back: &Returned<'a>) -> Back<'
     let to = back
         .translation
         .and_then(|over| translations.number_over(&over));
+    back_of(back, to.unwrap_or(-1))
+}
+
+fn back_of<'a>(back: &Returned<'a>, to: c_int) -> Back<'a> {
     Back {
         operation: back.operation,
         reason: back.reason,
-        to: to.unwrap_or(-1),
+        to,
         handler: back.handler,
         arguments: back.arguments,
         data: back.data,
@@ -58,7 +55,7 @@ pub(crate) fn has_any(library: &Library, bundle: *mut c_void) -> bool {
         .any(|message| is_of(library, message, bundle))
 }
 
-/// Returns those that wait for that bundle; how many.
+/// Returns those that wait for that bundle, and gives their number.
 pub(crate) fn deliver(library: &Library, bundle: *mut c_void) -> usize {
     if library.returned.borrow().is_empty() {
         return 0;
@@ -71,27 +68,18 @@ pub(crate) fn deliver(library: &Library, bundle: *mut c_void) -> usize {
             continue;
         };
         library.own_returned.set(library.own_returned.get() + 1);
-        let reason = Reason::Unreachable;
+        let back = Back {
+            operation: message.operation,
+            reason: Reason::Unreachable,
+            to: message.to,
+            handler: message.handler,
+            arguments: &message.arguments,
+            data: &message.data,
+            offset: message.offset,
+        };
         match endpoint.returned.get() {
-            Some(handler) => {
-                let back = Back {
-                    operation: message.operation,
-                    reason,
-                    to: message.to,
-                    handler: message.handler,
-                    arguments: &message.arguments,
-                    data: &message.data,
-                    offset: message.offset,
-                };
-                dispatch::run_returned(&endpoint.shared, handler, &back);
-            }
-            None => report(
-                reason,
-                message.operation,
-                message.handler,
-                message.arguments.len(),
-                message.data.len(),
-            ),
+            Some(handler) => dispatch::run_returned(&endpoint.shared, handler, &back),
+            None => report(&back),
         }
     }
     due.len()
@@ -128,7 +116,7 @@ pub unsafe extern "C" fn hamlyn_am_get_returned(
                 "the token is none of a message that came back, or its handler has returned",
             ));
         };
-        // SAFETY: its handler runs, so what it was shown is there.
+        // SAFETY: its handler runs, so the message that it was shown is there.
         let back = unsafe { &*back };
         put(
             returned,

@@ -1,12 +1,11 @@
 //! The start and the end of the library, its limits and settings.
 
 use std::ffi::{c_char, c_int};
-use std::time::Duration;
 
 use hamlyn::ManagerOptions;
 use hamlyn::host::process::Options;
 
-use crate::boundary::{call, call_outside, protect, put, text};
+use crate::boundary::{call, call_outside, protect, put, text, wait_of};
 use crate::dispatch;
 use crate::library::{LONG_BYTES_MAX, MEDIUM_BYTES_MAX, close, current, forget_of_parent, open};
 use crate::policy::{self, Policy};
@@ -37,7 +36,7 @@ fn start(dialect: c_int, name: Option<&str>) -> Result<(), Failure> {
         }
         Err(failure) => return Err(failure),
     };
-    library.set_started(library.started().saturating_add(1));
+    library.started.set(library.started.get().saturating_add(1));
     Ok(())
 }
 
@@ -61,8 +60,8 @@ pub extern "C" fn hamlyn_am_terminate() -> c_int {
         Ok(())
     });
     call_outside(|library| {
-        let left = library.started().saturating_sub(1);
-        library.set_started(left);
+        let left = library.started.get().saturating_sub(1);
+        library.started.set(left);
         if left == 0 {
             close(library);
         }
@@ -74,8 +73,7 @@ pub extern "C" fn hamlyn_am_terminate() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn hamlyn_am_set_deadline(milliseconds: i64) -> c_int {
     call(|library| {
-        let deadline = u64::try_from(milliseconds).ok().map(Duration::from_millis);
-        library.set_deadline(deadline);
+        library.deadline.set(wait_of(milliseconds));
         Ok(())
     })
 }

@@ -16,7 +16,7 @@ use crate::collective::{Collective, Kind};
 use crate::dispatch::is_running;
 use crate::library::{self, ExitCallback, Library, Spmd, current};
 use crate::state::{BundleObject, Dialect, EndpointObject};
-use crate::status::{Code, Failure};
+use crate::status::{Code, Failure, hamlyn_am_error_text};
 use crate::translations::Mapped;
 use crate::{bundle, endpoint, returned};
 
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn hamlyn_am_spmd_start(
                     "the library has bundles already: AMX_SPMDStartup comes before them",
                 ));
             }
-            Ok(library) => library.started(),
+            Ok(library) => library.started.get(),
             Err(failure) if failure.code == Code::NotInit => 0,
             Err(failure) => return Err(failure),
         };
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn hamlyn_am_spmd_start(
             ..ManagerOptions::default()
         };
         let library = library::open(Dialect::Today, job.host_options(), manager)?;
-        library.set_started(started + 1);
+        library.started.set(started + 1);
         match start(&library, job) {
             Ok((made, first)) => {
                 put(bundle, made.handle)?;
@@ -127,8 +127,7 @@ fn start(
     let made = bundle::allocate(library)?;
     let first = endpoint::allocate(library, &made)?;
     let tag = TAGS | u64::from(job.proc);
-    first.endpoint.borrow_mut().set_tag(Tag::new(tag))?;
-    first.shared.tag.set(tag);
+    endpoint::set_tag(&first, tag)?;
     let collective = Collective::new(&library.node, &made.bundle, &job, ITEM)?;
     let wait = Wait::For(job.start_timeout);
     if job.proc != 0 {
@@ -149,16 +148,6 @@ fn start(
         collective,
         bundle: made.clone(),
         callback: Cell::new(None),
-    };
-    let names = |whole: &[u8]| -> Result<Vec<[Name; 2]>, Failure> {
-        let pairs = whole.as_chunks::<NAME_BYTES>().0.as_chunks::<2>().0;
-        let name = |bytes: &[u8; NAME_BYTES]| {
-            Name::from_bytes(bytes).map_err(|error| Failure::of(Code::Resource, &error))
-        };
-        let pairs = pairs
-            .iter()
-            .map(|[one, other]| Ok([name(one)?, name(other)?]));
-        pairs.collect()
     };
     let gathered = |whole: &[u8]| {
         let others = names(whole)?.into_iter().enumerate().skip(1);
@@ -190,6 +179,18 @@ fn start(
     drop(translations);
     *library.spmd.borrow_mut() = Some(Rc::new(spmd));
     Ok((made, first))
+}
+
+/// The names that each process contributes to the start.
+fn names(whole: &[u8]) -> Result<Vec<[Name; 2]>, Failure> {
+    let name = |bytes: &[u8; NAME_BYTES]| {
+        Name::from_bytes(bytes).map_err(|error| Failure::of(Code::Resource, &error))
+    };
+    let pairs = whole.as_chunks::<NAME_BYTES>().0.as_chunks::<2>().0;
+    let pairs = pairs
+        .iter()
+        .map(|[one, other]| Ok([name(one)?, name(other)?]));
+    pairs.collect()
 }
 
 /// The arguments of the program.
@@ -290,6 +291,15 @@ fn length_of(length_bytes: usize) -> Result<u32, Failure> {
     ))
 }
 
+/// Gives the caller the result of an operation, if it has the length of the caller's room.
+fn fill(room: &mut [u8], whole: &[u8], otherwise: &'static str) -> Result<(), Failure> {
+    if whole.len() != room.len() {
+        return Err(Failure::resource(otherwise));
+    }
+    room.copy_from_slice(whole);
+    Ok(())
+}
+
 /// `AMX_SPMDAllGather`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_am_spmd_all_gather(
@@ -303,11 +313,7 @@ pub unsafe extern "C" fn hamlyn_am_spmd_all_gather(
         let own = bytes(source, length_bytes)?.to_vec();
         let room = bytes_mut(into, length_bytes.saturating_mul(procs))?;
         let whole = collect(library, Kind::AllGather, [length, 0], &own)?;
-        match whole.len() == room.len() {
-            true => room.copy_from_slice(&whole),
-            false => return Err(Failure::resource("the processes gave different lengths")),
-        }
-        Ok(())
+        fill(room, &whole, "the processes gave different lengths")
     })
 }
 
@@ -330,11 +336,7 @@ pub unsafe extern "C" fn hamlyn_am_spmd_broadcast(
             false => Vec::new(),
         };
         let whole = collect(library, Kind::Broadcast, [length, root], &own)?;
-        match whole.len() == room.len() {
-            true => room.copy_from_slice(&whole),
-            false => return Err(Failure::resource("the root gave another length")),
-        }
-        Ok(())
+        fill(room, &whole, "the root gave another length")
     })
 }
 
@@ -372,7 +374,7 @@ pub extern "C" fn hamlyn_am_spmd_exit(status: c_int) -> c_int {
     }
     if code != 0 {
         // SAFETY: the text was made by this library, and lasts until the next call.
-        let text = unsafe { CStr::from_ptr(crate::status::hamlyn_am_error_text()) };
+        let text = unsafe { CStr::from_ptr(hamlyn_am_error_text()) };
         eprintln!("am: {}", text.to_string_lossy());
         status = hamlyn_job::STATUS_OF_A_CONSEQUENCE;
     }

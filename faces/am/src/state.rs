@@ -1,4 +1,5 @@
-//! Bundles and endpoints as C knows them: the layer's objects, and what the layer does not know.
+//! Bundles and endpoints as C knows them: the objects of the layer, with state that it does not
+//! have.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -34,8 +35,8 @@ impl Dialect {
 }
 
 pub(crate) const TAG_NONE: u64 = 0;
-pub(crate) const TAG_ALL: u64 = 1;
-pub(crate) const TAG_ALL_1996: u64 = 0xffff_ffff;
+const TAG_ALL: u64 = 1;
+const TAG_ALL_1996: u64 = 0xffff_ffff;
 
 /// The tag of a number of C.
 pub(crate) fn tag_of(dialect: Dialect, number: u64) -> Tag {
@@ -74,7 +75,7 @@ pub(crate) struct EndpointShared {
 
 impl EndpointShared {
     /// Shows a copy of data, aligned as for any type of C up to 8 bytes.
-    pub(crate) fn with_copy(&self, data: &[u8], show: impl FnOnce(*mut u8, usize)) {
+    pub(crate) fn with_copy(&self, data: &[u8], show: impl FnOnce(*mut c_void)) {
         let mut copy = self.copy.take();
         let words = data.len().div_ceil(8).max(1);
         if copy.len() < words {
@@ -83,7 +84,7 @@ impl EndpointShared {
         let place = copy.as_mut_ptr().cast::<u8>();
         // SAFETY: the copy has at least as many bytes, and is none of the data.
         unsafe { place.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
-        show(place, data.len());
+        show(place.cast());
         *self.copy.borrow_mut() = copy;
     }
 }

@@ -1,16 +1,16 @@
-//! Tokens: what a handler asks about its message, and its reply.
+//! Tokens: a handler asks by its token about its message, and replies.
 
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-use hamlyn_am::{Call, CallError, Deferred, Endpoint, Error};
+use hamlyn_am::{Call, CallError, Deferred, Endpoint, Error, Tag};
 
 use crate::boundary::{arguments, bytes, call, put};
 use crate::dispatch::{Running, RunningMessage, is_running, running_of};
 use crate::handle::{Kind, kind_of};
 use crate::library::{Library, MEDIUM_BYTES_MAX};
 use crate::names::CName;
-use crate::state::{Dialect, EndpointShared, Kept, TAG_ALL, TAG_ALL_1996};
+use crate::state::{EndpointShared, Kept, tag_of};
 use crate::status::Failure;
 
 const STALE: Failure = Failure::resource(
@@ -24,7 +24,17 @@ fn running(token: *const c_void) -> Result<Running, Failure> {
     }
 }
 
-/// What a handler asks of the request or reply that it has.
+/// Shows the endpoint of the message whose handler runs.
+fn with_endpoint<T>(
+    token: *const c_void,
+    ask: impl FnOnce(&EndpointShared) -> T,
+) -> Result<T, Failure> {
+    let running = running(token)?;
+    // SAFETY: its handler runs, so its endpoint is there.
+    Ok(ask(unsafe { &*running.endpoint }))
+}
+
+/// Shows the request or reply whose handler runs, and its endpoint.
 fn with_call<T>(
     token: *const c_void,
     ask: impl FnOnce(&mut Call<'_>, &EndpointShared) -> Result<T, Failure>,
@@ -74,9 +84,8 @@ pub unsafe extern "C" fn hamlyn_am_destination(
     endpoint: *mut *mut c_void,
 ) -> c_int {
     call(|_| {
-        let running = running(token)?;
-        // SAFETY: its handler runs, so its endpoint is there.
-        put(endpoint, unsafe { &*running.endpoint }.handle)
+        let handle = with_endpoint(token, |endpoint| endpoint.handle)?;
+        put(endpoint, handle)
     })
 }
 
@@ -84,19 +93,13 @@ pub unsafe extern "C" fn hamlyn_am_destination(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_am_message_tag(token: *mut c_void, tag: *mut u64) -> c_int {
     call(|_| {
-        let running = running(token)?;
-        // SAFETY: its handler runs, so its endpoint is there.
-        let endpoint = unsafe { &*running.endpoint };
-        let own = endpoint.tag.get();
-        let all = match endpoint.dialect {
-            Dialect::Today => TAG_ALL,
-            Dialect::Of1996 => TAG_ALL_1996,
-        };
-        match own == all {
-            true => Err(Failure::resource(
+        let (dialect, own) =
+            with_endpoint(token, |endpoint| (endpoint.dialect, endpoint.tag.get()))?;
+        match tag_of(dialect, own) {
+            Tag::Any => Err(Failure::resource(
                 "the endpoint takes messages with any tag (AM_ALL): tags do not travel, so that of a message is not known",
             )),
-            false => put(tag, own),
+            _ => put(tag, own),
         }
     })
 }
@@ -110,11 +113,9 @@ pub unsafe extern "C" fn hamlyn_am_keep_token(token: *mut c_void, kept: *mut *mu
         }
         let (request, endpoint) =
             with_call(token, |call, endpoint| Ok((call.defer()?, endpoint.handle)))?;
-        let made = library
-            .kept
-            .borrow_mut()
-            .insert(|_| Kept { request, endpoint });
-        put(kept, made)
+        let mut requests = library.kept.borrow_mut();
+        let (handle, _) = requests.insert(|_| Kept { request, endpoint });
+        put(kept, handle)
     })
 }
 

@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_void};
 
 use hamlyn_am::Tag;
 
-use crate::boundary::{call, call_outside, put};
+use crate::boundary::{call, call_outside, count_of, protect, put};
 use crate::names::CName;
-use crate::state::{Dialect, tag_of};
+use crate::state::{Dialect, EndpointObject, tag_of};
 use crate::status::{Code, Failure};
 use crate::translations::{Mapped, TRANSLATIONS_MAX};
 
@@ -26,6 +26,15 @@ fn to_map(dialect: Dialect, name: &CName, tag: u64) -> Result<Mapped, Failure> {
         tag,
         inner: Cell::new(None),
     })
+}
+
+/// Unmaps a translation, in the layer too if a message was sent over it.
+fn unmap(endpoint: &EndpointObject, number: c_int) -> Result<(), Failure> {
+    let unmapped = endpoint.shared.translations.borrow_mut().unmap(number)?;
+    if let Some(inner) = unmapped.inner.take() {
+        endpoint.endpoint.borrow().unmap(inner)?;
+    }
+    Ok(())
 }
 
 /// `AM_Map`.
@@ -69,14 +78,7 @@ pub unsafe extern "C" fn hamlyn_am_map_any(
 /// `AM_UnMap`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamlyn_am_unmap(endpoint: *mut c_void, number: c_int) -> c_int {
-    call_outside(|library| {
-        let endpoint = library.endpoint(endpoint)?;
-        let unmapped = endpoint.shared.translations.borrow_mut().unmap(number)?;
-        if let Some(inner) = unmapped.inner.take() {
-            endpoint.endpoint.borrow().unmap(inner)?;
-        }
-        Ok(())
-    })
+    call_outside(|library| unmap(&*library.endpoint(endpoint)?, number))
 }
 
 /// `AM_GetTranslationInuse`.
@@ -116,13 +118,11 @@ pub extern "C" fn hamlyn_am_set_translation_tag(
 ) -> c_int {
     call_outside(|library| {
         let endpoint = library.endpoint(endpoint)?;
-        let mut translations = endpoint.shared.translations.borrow_mut();
-        let name = CName::of(&translations.mapped(number)?.name);
+        let translations = &endpoint.shared.translations;
+        let name = CName::of(&translations.borrow().mapped(number)?.name);
         let mapped = to_map(library.dialect, &name, tag)?;
-        if let Some(inner) = translations.unmap(number)?.inner.take() {
-            endpoint.endpoint.borrow().unmap(inner)?;
-        }
-        translations.map(number, mapped)
+        unmap(&endpoint, number)?;
+        translations.borrow_mut().map(number, mapped)
     })
 }
 
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn hamlyn_am_translation_name(
 /// `AM_MaxNumTranslations`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_am_max_num_translations(count: *mut c_int) -> c_int {
-    crate::boundary::protect(|| put(count, TRANSLATIONS_MAX as c_int))
+    protect(|| put(count, TRANSLATIONS_MAX as c_int))
 }
 
 /// `AM_GetNumTranslations`.
@@ -164,9 +164,8 @@ pub unsafe extern "C" fn hamlyn_am_get_num_translations(
 pub extern "C" fn hamlyn_am_set_num_translations(endpoint: *mut c_void, count: c_int) -> c_int {
     call_outside(|library| {
         let endpoint = library.endpoint(endpoint)?;
-        let count = usize::try_from(count).ok();
-        let count = count.filter(|count| (1..=TRANSLATIONS_MAX).contains(count));
-        let count = count.ok_or(Failure::bad("an endpoint has 1 to 1,048,576 translations"))?;
+        let most = TRANSLATIONS_MAX;
+        let count = count_of(count, most, "an endpoint has 1 to 1,048,576 translations")?;
         let mut translations = endpoint.shared.translations.borrow_mut();
         if translations.places.iter().skip(count).any(Option::is_some) {
             return Err(Failure::new(

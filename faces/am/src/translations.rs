@@ -127,9 +127,8 @@ impl Translations {
 
     pub(crate) fn unmap(&mut self, number: c_int) -> Result<Rc<Mapped>, Failure> {
         let place = self.place(number)?;
-        self.mapped(number)?;
-        let unmapped = self.places.get_mut(place).and_then(Option::take);
-        let unmapped = unmapped.ok_or(Failure::resource("the translation is not mapped"))?;
+        let unmapped = Rc::clone(self.mapped(number)?);
+        self.places[place] = None;
         self.first_free = self.first_free.min(place);
         if self.by_name.get(&unmapped.name) == Some(&(place as u32)) {
             self.by_name.remove(&unmapped.name);

@@ -5,14 +5,15 @@ mod support;
 use std::path::PathBuf;
 use std::process::Command;
 
-use support::{Outcome, compile_file, launcher};
+use support::{AM, Outcome, launcher};
 
 fn example(name: &str) -> PathBuf {
     let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/am");
-    compile_file(
+    AM.compile_file(
         &examples.join(format!("{name}.c")),
         "gnu99",
         &format!("example_{name}"),
+        &[],
     )
 }
 

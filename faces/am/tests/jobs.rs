@@ -5,23 +5,19 @@ mod support;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{Outcome, compile, hamlyn, launcher, mpirun, nothing_is_left_in, open_mpi};
+use support::{AM, Outcome, each_passed, hamlyn, launcher, mpirun, nothing_is_left_in, open_mpi};
 
-/// Each process of a job says that all was right.
+/// Each process of a job says that all was right, and that it leaves.
 fn passed(outcome: &Outcome, procs: usize) {
-    let (out, errors) = (&outcome.out, &outcome.errors);
-    assert_eq!(outcome.status, Some(0), "{out}{errors}");
-    for proc in 0..procs {
-        let line = format!("process {proc} of {procs} passed");
-        assert_eq!(out.matches(&line).count(), 1, "{out}{errors}");
-        let line = format!("process {proc} of {procs} leaves with 0");
-        assert_eq!(out.matches(&line).count(), 1, "{out}{errors}");
-    }
+    each_passed(outcome, procs);
+    outcome.each_said(procs, |proc| {
+        format!("process {proc} of {procs} leaves with 0")
+    });
 }
 
 #[test]
 fn hamlyn_run_starts_a_job() {
-    let program = compile("spmd.c", "gnu99", "hamlyn_run_starts");
+    let program = AM.compile("spmd.c", "gnu99", "hamlyn_run_starts");
     for strategy in ["proc", "np", "inject", "receive"] {
         for procs in [1, 2, 4] {
             let text = procs.to_string();
@@ -44,7 +40,7 @@ fn hamlyn_run_starts_a_job() {
 
 #[test]
 fn a_program_starts_its_job_itself() {
-    let program = compile("spmd.c", "gnu99", "starts_itself");
+    let program = AM.compile("spmd.c", "gnu99", "starts_itself");
     passed(&Outcome::of(Command::new(&program).args(["1"])), 1);
     let run = hamlyn(&[]);
     let mut command = Command::new(&program);
@@ -63,14 +59,14 @@ fn a_program_starts_its_job_itself() {
 
 #[test]
 fn operations_that_differ_are_told_to_all() {
-    let program = compile("spmd.c", "gnu99", "operations_differ");
+    let program = AM.compile("spmd.c", "gnu99", "operations_differ");
     let mut command = launcher(&["-n", "3"]);
     passed(&Outcome::of(command.arg(&program).args(["3", "differ"])), 3);
 }
 
 #[test]
 fn a_job_ends_when_a_process_fails() {
-    let program = compile("spmd.c", "gnu99", "a_process_fails");
+    let program = AM.compile("spmd.c", "gnu99", "a_process_fails");
     for (end, status, says) in [
         ("killed", 137, "SIGKILL"),
         ("fails", 7, "ended with status 7"),
@@ -86,7 +82,7 @@ fn a_job_ends_when_a_process_fails() {
 
 #[test]
 fn a_process_that_leaves_early_is_missed() {
-    let program = compile("spmd.c", "gnu99", "leaves_early");
+    let program = AM.compile("spmd.c", "gnu99", "leaves_early");
     for end in ["leaves", "first leaves"] {
         let mut command = launcher(&["-n", "2"]);
         let outcome = Outcome::of(command.arg(&program).args(["2", end]));
@@ -98,7 +94,7 @@ fn a_process_that_leaves_early_is_missed() {
 
 #[test]
 fn a_process_that_never_comes_is_named() {
-    let program = compile("spmd.c", "gnu99", "never_comes");
+    let program = AM.compile("spmd.c", "gnu99", "never_comes");
     for (rank, missing) in [("0", "process 1"), ("1", "process 0")] {
         let mut command = Command::new(&program);
         command.arg("2").env("HAMLYN_RANK", rank);
@@ -118,8 +114,8 @@ fn mpirun_starts_a_job() {
         return;
     };
     let programs = [
-        compile("spmd.c", "gnu99", "mpirun_spmd"),
-        compile("forms.c", "c99", "mpirun_forms"),
+        AM.compile("spmd.c", "gnu99", "mpirun_spmd"),
+        AM.compile("forms.c", "c99", "mpirun_forms"),
     ];
     for procs in [1, 2, 4] {
         let text = procs.to_string();
@@ -155,13 +151,13 @@ fn a_job_may_have_processes_on_two_hosts() {
         command.env("HAMLYN_REMOTE_SHELL", format!("sh {}", script.display()));
         command
     };
-    let program = compile("spmd.c", "gnu99", "two_hosts_spmd");
+    let program = AM.compile("spmd.c", "gnu99", "two_hosts_spmd");
     for procs in [2, 4] {
         let text = procs.to_string();
         let mut command = run(&text);
         passed(&Outcome::of(command.arg(&program).arg(&text)), procs);
     }
-    let forms = compile("forms.c", "c99", "two_hosts_forms");
+    let forms = AM.compile("forms.c", "c99", "two_hosts_forms");
     for procs in [2, 4] {
         let text = procs.to_string();
         let mut command = run(&text);

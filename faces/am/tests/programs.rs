@@ -5,16 +5,7 @@ mod support;
 
 use std::process::Command;
 
-use support::{Outcome, compile, compiler, include, run_ok};
-
-/// Runs a program with arguments; it says that it passed. Its standard error.
-fn passes(command: &mut Command) -> String {
-    let outcome = Outcome::of(command);
-    let (out, errors) = (&outcome.out, &outcome.errors);
-    assert_eq!(outcome.status, Some(0), "{command:?}: {out}{errors}");
-    assert!(out.contains("passed"), "{command:?}: {out}{errors}");
-    outcome.errors
-}
+use support::{AM, MISUSE, Outcome, compiler, include, passes, run_ok};
 
 #[test]
 fn headers_compile_alone_in_each_language() {
@@ -32,7 +23,7 @@ fn headers_compile_alone_in_each_language() {
 
 #[test]
 fn each_reason_comes_back_with_the_message_once() {
-    let program = compile("returns.c", "gnu99", "each_reason");
+    let program = AM.compile("returns.c", "gnu99", "each_reason");
     for what in [
         "tag",
         "handler",
@@ -55,7 +46,7 @@ fn each_reason_comes_back_with_the_message_once() {
 
 #[test]
 fn the_default_handler_reports_and_ends_the_program_only_if_asked() {
-    let program = compile("returns.c", "gnu99", "the_default_handler");
+    let program = AM.compile("returns.c", "gnu99", "the_default_handler");
     let errors = passes(Command::new(&program).args(["default", "0"]));
     let lines = errors.lines().count();
     assert!((1..10).contains(&lines), "{errors}");
@@ -78,23 +69,16 @@ fn the_default_handler_reports_and_ends_the_program_only_if_asked() {
 
 #[test]
 fn misuse_is_an_error_code() {
-    let program = compile("misuse.c", "gnu99", "misuse");
-    for what in [
-        "before",
-        "arguments",
-        "handler",
-        "thread",
-        "fork",
-        "deadline",
-    ] {
-        passes(Command::new(&program).arg(what));
+    let program = AM.compile("misuse.c", "gnu99", "misuse");
+    for part in MISUSE {
+        passes(Command::new(&program).arg(part));
     }
 }
 
 #[test]
 fn endpoints_move_and_change_under_traffic() {
     for standard in ["c++11", "c++20"] {
-        let program = compile("objects.cpp", standard, &format!("objects_{standard}"));
+        let program = AM.compile("objects.cpp", standard, &format!("objects_{standard}"));
         passes(Command::new(&program).env("HAMLYN_AM_FRAMES", "8"));
         passes(&mut Command::new(&program));
     }
@@ -102,7 +86,7 @@ fn endpoints_move_and_change_under_traffic() {
 
 #[test]
 fn programs_meet_without_a_launcher() {
-    let program = compile("names.c", "gnu99", "programs_meet");
+    let program = AM.compile("names.c", "gnu99", "programs_meet");
     let name = format!("am-names-{}", std::process::id());
     // In either order.
     for first in ["serve", "ask"] {
@@ -122,14 +106,14 @@ fn programs_meet_without_a_launcher() {
 #[test]
 fn a_program_of_1996_runs() {
     for standard in ["gnu99", "gnu17"] {
-        let program = compile("old.c", standard, &format!("old_{standard}"));
+        let program = AM.compile("old.c", standard, &format!("old_{standard}"));
         passes(&mut Command::new(&program));
     }
 }
 
 #[test]
 fn settings_of_the_environment_that_cannot_be_are_named() {
-    let program = compile("returns.c", "gnu99", "settings");
+    let program = AM.compile("returns.c", "gnu99", "settings");
     for (variable, value) in [
         ("HAMLYN_AM_DEADLINE", "soon"),
         ("HAMLYN_AM_CONGESTION", "-1"),

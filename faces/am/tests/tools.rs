@@ -1,28 +1,17 @@
 //! The programs under tools that watch them: sanitizers of addresses and of undefined behaviour,
-//! and valgrind. The library itself is not compiled with the sanitizers; what it writes to the
-//! memory of programs is watched.
+//! and valgrind. The library itself is not compiled with the sanitizers; its writes to the memory
+//! of programs are watched.
 
 mod support;
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use support::{Outcome, answer, compile, compile_with};
+use support::{AM, MISUSE, answer, passes};
 
 /// Each program with each of its arguments.
 const PROGRAMS: [(&str, &str, &[&str]); 4] = [
-    (
-        "misuse.c",
-        "gnu99",
-        &[
-            "before",
-            "arguments",
-            "handler",
-            "thread",
-            "fork",
-            "deadline",
-        ],
-    ),
+    ("misuse.c", "gnu99", &MISUSE),
     (
         "returns.c",
         "gnu99",
@@ -40,19 +29,12 @@ const PROGRAMS: [(&str, &str, &[&str]); 4] = [
     ("objects.cpp", "c++17", &[""]),
 ];
 
-fn passes(command: &mut Command) {
-    let outcome = Outcome::of(command);
-    let (out, errors) = (&outcome.out, &outcome.errors);
-    assert_eq!(outcome.status, Some(0), "{command:?}: {out}{errors}");
-    assert!(out.contains("passed"), "{command:?}: {out}{errors}");
-}
-
 #[test]
 fn address_and_undefined_behaviour_sanitizers_find_nothing() {
     const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     for (name, standard, arguments) in PROGRAMS {
         let to = format!("sanitized-{name}");
-        let program: PathBuf = compile_with(name, standard, &to, &SANITIZED);
+        let program: PathBuf = AM.compile_with(name, standard, &to, &SANITIZED);
         for argument in arguments {
             let mut command = Command::new(&program);
             if *argument == "fork" {
@@ -70,7 +52,7 @@ fn valgrind_finds_nothing() {
         eprintln!("== no valgrind: the programs are not run under it");
         return;
     }
-    let program = compile("misuse.c", "gnu99", "under_valgrind");
+    let program = AM.compile("misuse.c", "gnu99", "under_valgrind");
     for argument in ["arguments", "handler"] {
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--error-exitcode=9", "--fair-sched=yes"]);

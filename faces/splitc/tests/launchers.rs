@@ -9,12 +9,7 @@ use std::process::Command;
 use support::{Outcome, UNBOUND, answer, compile, mpirun, nothing_is_left_in, open_mpi};
 
 fn passed(outcome: &Outcome, procs: usize) {
-    let (out, errors) = (&outcome.out, &outcome.errors);
-    assert_eq!(outcome.status, Some(0), "{out}{errors}");
-    for proc in 0..procs {
-        let line = format!("processor {proc} of {procs} passed");
-        assert_eq!(out.matches(&line).count(), 1, "{out}{errors}");
-    }
+    outcome.each_said(procs, |proc| format!("processor {proc} of {procs} passed"));
 }
 
 #[test]

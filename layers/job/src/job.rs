@@ -12,7 +12,7 @@
 //! | `HAMLYN_STRATEGY` | `proc`, `np`, `inject` or `receive` |
 //! | `HAMLYN_PLACEMENT` | `direct` or `copied` |
 //! | `HAMLYN_MEMORY` | bytes of shared memory of each process, for layers that allocate it, with K, M, G or T |
-//! | `HAMLYN_JOB_HOSTS` | where the processes are: `host:count,host:count`, in order; an empty host is this one |
+//! | `HAMLYN_JOB_HOSTS` | the hosts of the processes: `host:count,host:count`, in order; an empty host is this one |
 //! | `HAMLYN_BARRIER_TIMEOUT` | seconds until a wait for other processes fails; 0, the default, means never |
 //! | `HAMLYN_START_TIMEOUT` | seconds until the start fails; 60 by default |
 
@@ -136,10 +136,10 @@ impl Job {
             job.hosts =
                 hosts(&value, job.procs).map_err(|reason| environment(HOSTS, &value, &reason))?;
         }
-        let barrier_timeout = seconds(get, BARRIER_TIMEOUT)?;
+        let barrier_timeout = timeout(get, BARRIER_TIMEOUT)?;
         job.barrier_timeout = barrier_timeout.filter(|timeout| !timeout.is_zero());
-        if let Some(timeout) = seconds(get, START_TIMEOUT)? {
-            job.start_timeout = timeout;
+        if let Some(start_timeout) = timeout(get, START_TIMEOUT)? {
+            job.start_timeout = start_timeout;
         }
         Ok(job)
     }
@@ -226,6 +226,11 @@ pub fn memory_bytes(text: &str) -> Option<u64> {
         .then_some(bytes)
 }
 
+/// A time: a number of seconds, which may have a fraction; not below 0.
+pub fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.parse().ok()?).ok()
+}
+
 fn hosts(text: &str, procs: u32) -> Result<Vec<(Option<String>, u32)>, String> {
     let mut hosts = Vec::new();
     let mut sum = 0_u32;
@@ -245,13 +250,11 @@ fn hosts(text: &str, procs: u32) -> Result<Vec<(Option<String>, u32)>, String> {
     Ok(hosts)
 }
 
-fn seconds(get: Get<'_>, variable: &'static str) -> Result<Option<Duration>, Error> {
+fn timeout(get: Get<'_>, variable: &'static str) -> Result<Option<Duration>, Error> {
     let Some(value) = get(variable) else {
         return Ok(None);
     };
-    let seconds = value.parse().ok();
-    let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    match timeout {
+    match seconds(&value) {
         Some(timeout) => Ok(Some(timeout)),
         None => Err(environment(variable, &value, "it is a number of seconds")),
     }

@@ -186,7 +186,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     Err(environment(JOB, name, reason))
 }
 
-/// The number of processes of a step of Slurm are on this host.
+/// The number of processes of a step of Slurm that are on this host.
 fn slurm_here(get: Get<'_>) -> Option<u32> {
     Some(get("SLURM_GTIDS")?.split(',').count() as u32)
 }

@@ -25,7 +25,7 @@ mod variables;
 pub use error::Error;
 pub use job::{
     Job, MEMORY_BYTES_DEFAULT, MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, Placement, memory_bytes,
-    strategy,
+    seconds, strategy,
 };
 pub use variables::PROCS_MAX;
 

@@ -1,4 +1,4 @@
-/* What the programs of the tests share. */
+/* Shared by the programs of the tests. */
 #ifndef CHECK_H
 #define CHECK_H
 

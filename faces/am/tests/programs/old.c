@@ -96,7 +96,7 @@ int main(void) {
     GOOD(AM_GetXferAsynch4(one, 0, 100, 5, 200, 5, 1, 2, 3, 4));
     while (!got) GOOD(AM_Wait(bundle));
     EQUAL(memcmp(own + 200, "bulk!", 5), 0);
-    /* What comes back has the numbers of then. */
+    /* Messages that come back have the numbers of 1996. */
     GOOD(AM_Request8(one, 0, 77, 1, 2, 3, 4, 5, 6, 7, 8));
     while (errors < 1) GOOD(AM_Wait(bundle));
     EQUAL(status_seen, EBADHANDLER);

@@ -5,34 +5,36 @@
 #[path = "../../../splitc/tests/support/jobs.rs"]
 mod jobs;
 
+use std::process::Command;
+
 pub(crate) use jobs::*;
 
-const AM: Library = Library {
+pub(crate) const AM: Library = Library {
     file: "libhamlyn_am_c.so",
     package: "hamlyn-am-c",
     options: &["-lhamlyn_am_c", "-lpthread"],
 };
 
-/// A program, compiled for one test.
-pub(crate) fn compile(name: &str, standard: &str, test: &str) -> std::path::PathBuf {
-    AM.compile(name, standard, test)
+/// The parts of `misuse.c`.
+pub(crate) const MISUSE: [&str; 6] = [
+    "before",
+    "arguments",
+    "handler",
+    "thread",
+    "fork",
+    "deadline",
+];
+
+/// Runs a program that says that it passed. Gives its standard error.
+pub(crate) fn passes(command: &mut Command) -> String {
+    let outcome = Outcome::of(command);
+    let (out, errors) = (&outcome.out, &outcome.errors);
+    assert_eq!(outcome.status, Some(0), "{command:?}: {out}{errors}");
+    assert!(out.contains("passed"), "{command:?}: {out}{errors}");
+    outcome.errors
 }
 
-/// The same with options of the compiler.
-pub(crate) fn compile_with(
-    name: &str,
-    standard: &str,
-    test: &str,
-    options: &[&str],
-) -> std::path::PathBuf {
-    AM.compile_with(name, standard, test, options)
-}
-
-/// The same of a program that lies elsewhere.
-pub(crate) fn compile_file(
-    file: &std::path::Path,
-    standard: &str,
-    test: &str,
-) -> std::path::PathBuf {
-    AM.compile_file(file, standard, test, &[])
+/// Each process of a job says that all was right.
+pub(crate) fn each_passed(outcome: &Outcome, procs: usize) {
+    outcome.each_said(procs, |proc| format!("process {proc} of {procs} passed"));
 }

@@ -1,17 +1,18 @@
-//! Compiles programs of the tests, and runs them as jobs: for the faces whose programs are jobs, which include this file.
+//! Compiles programs of the tests, and runs them as jobs: for the faces whose programs are jobs,
+//! which include this file.
 
 #![allow(dead_code, reason = "each test program uses a part of this module")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Where cargo puts what it builds.
+/// The directory of everything that cargo builds.
 fn target() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     own.parent().unwrap().parent().unwrap().to_owned()
 }
 
-/// What cargo builds, which it builds now if nobody has.
+/// A file that cargo builds from a package: now, if nobody has.
 fn built(file: &str, package: &str) -> PathBuf {
     let places = [target().join(file), target().join("deps").join(file)];
     // Tests build the library in one place, and everything else in the other.
@@ -127,7 +128,7 @@ pub(crate) fn hamlyn(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a job printed, with its status.
+/// The end of a job: its status, and all that it printed.
 pub(crate) struct Outcome {
     pub(crate) status: Option<i32>,
     pub(crate) out: String,
@@ -141,6 +142,15 @@ impl Outcome {
             status: output.status.code(),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
             errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// The job ended well, and the line of each process is in its output once.
+    pub(crate) fn each_said(&self, procs: usize, line: impl Fn(usize) -> String) {
+        let (out, errors) = (&self.out, &self.errors);
+        assert_eq!(self.status, Some(0), "{out}{errors}");
+        for proc in 0..procs {
+            assert_eq!(out.matches(&line(proc)).count(), 1, "{out}{errors}");
         }
     }
 }
