@@ -142,7 +142,7 @@ pub(crate) fn misuse_is_an_error(world: World) {
         assert_eq!(waiting.convert(Mode::Pr, SHORT), Err(LockError::TimedOut));
         drop((held, waiting, client, other));
 
-        // What only a client of another make can ask for.
+        // Requests of a client of another make.
         let bare = Bare::open(player)?;
         let code = |refusal: Refusal| refusal as u32 + 1;
         let [low, high] = digest(&player.servers(1));

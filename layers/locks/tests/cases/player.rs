@@ -49,7 +49,7 @@ impl World {
 struct Stage {
     arrived: AtomicUsize,
     finished: AtomicUsize,
-    /// How far a case is: programs wait for each other by it.
+    /// The step that a case has come to: programs wait for each other by it.
     step: AtomicU64,
 }
 
@@ -102,7 +102,7 @@ impl Player<'_> {
             let statistics = server.statistics();
             assert!(looks < LOOKS_MAX, "clients do not finish: {statistics:?}");
         }
-        // What they have sent last.
+        // The last that they have sent.
         while server.serve(SHORT)? > 0 {}
         Ok(server.statistics())
     }
