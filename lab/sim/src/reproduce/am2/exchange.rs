@@ -19,7 +19,7 @@ const BEGIN: Span = Span::from_us(20_000);
 const WARM_UP: Span = Span::from_us(5_000);
 const MEASURED: Span = Span::from_us(20_000);
 
-/// Which node sends to which.
+/// The receiver of each node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permutation {
     /// Each to its right neighbour.
@@ -35,7 +35,7 @@ pub enum Permutation {
 pub struct Exchange {
     /// Number of nodes, even.
     pub nodes: usize,
-    /// Which sends to which.
+    /// The receiver of each.
     pub permutation: Permutation,
     /// Bytes of data of a request; none: a short message of four words, and one under way.
     pub data_bytes: usize,
