@@ -373,7 +373,7 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
                 moved |= self.answer(&mut inbound, exchange);
             }
             if self.inbound.is_wanted() {
-                // Who takes messages need not wait until others are sent.
+                // A thread that takes messages need not wait until others are sent.
                 drop(inbound);
                 return self.pump(exchange) | moved;
             }

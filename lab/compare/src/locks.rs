@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Build, HAMLYN, Library, Places};
 use crate::interruption;
+use crate::kept::Kept;
 use crate::pin::Cores;
 use crate::prepare;
 use crate::publication;
@@ -22,8 +22,6 @@ use crate::run::Effort;
 use crate::statistics::median;
 
 const REDIS: &str = "locks_redis";
-const RAW_FILE: &str = "locks.json";
-const TABLE_FILE: &str = "locks.md";
 /// Clients, and if all of them want one lock.
 const FIGURES: [(u32, bool); 5] = [(1, false), (2, false), (4, false), (2, true), (4, true)];
 /// Both systems, ours first.
@@ -147,23 +145,22 @@ impl Row {
     }
 }
 
-impl Report {
-    /// The table, and what it needs to be understood.
-    pub(crate) fn markdown(&self) -> String {
+impl Kept for Report {
+    const NAME: &'static str = "locks";
+
+    fn markdown(&self) -> String {
         let at = &self.circumstances;
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "Measured {} on {}, {} processors{}, Linux {}, load {:.1} beforehand: thousands of acquisitions (each with its release) a second, of all clients together; the median of {} {}rounds, in which both take turns, and in brackets the median of the ratios. Server and clients are processes, which are not bound. Redis: `SET NX PX` and a script that compares and deletes, over a UNIX socket; a client that does not get the lock tries again at once.\n",
-            at.date,
-            at.processor,
-            at.processors,
-            if at.is_virtual { " (virtual)" } else { "" },
-            at.kernel,
-            at.load.unwrap_or_default(),
-            at.rounds,
-            if at.quick { "short " } else { "" },
+            "{}: thousands of acquisitions (each with its release) a second, of all clients \
+             together; the median of {}, in which both take turns, and in brackets the median of \
+             the ratios. Server and clients are processes, which are not bound. Redis: `SET NX PX` \
+             and a script that compares and deletes, over a UNIX socket; a client that does not \
+             get the lock tries again at once.\n",
+            at.measured(),
+            at.rounds(),
         );
         let _ = writeln!(text, "| | Hamlyn | Redis |\n|---|---:|---:|");
         let thousands = |values: &[f64]| match values {
@@ -192,25 +189,6 @@ impl Report {
         }
         text
     }
-}
-
-/// Writes what was measured, and the table that is made of it.
-pub(crate) fn write(report: &Report, output: &Path) -> Result<()> {
-    std::fs::create_dir_all(output).with_context(|| format!("making {}", output.display()))?;
-    let text = serde_json::to_string_pretty(report)? + "\n";
-    std::fs::write(output.join(RAW_FILE), text).context("writing what was measured")?;
-    std::fs::write(output.join(TABLE_FILE), report.markdown()).context("writing the table")
-}
-
-/// What a run has left in that directory, if there was one.
-pub(crate) fn read(output: &Path) -> Result<Option<(Report, String)>> {
-    let raw = output.join(RAW_FILE);
-    if !raw.exists() {
-        return Ok(None);
-    }
-    let text = std::fs::read_to_string(&raw).context("reading what was measured")?;
-    let table = std::fs::read_to_string(output.join(TABLE_FILE)).context("reading the table")?;
-    Ok(Some((serde_json::from_str(&text)?, table)))
 }
 
 #[cfg(test)]

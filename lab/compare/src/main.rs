@@ -9,6 +9,7 @@
 mod catalogue;
 mod figure;
 mod interruption;
+mod kept;
 mod locks;
 mod network;
 mod one_sided;
@@ -35,6 +36,7 @@ use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::catalogue::{LIBRARIES, Means, Peer, Places, Program, RAW};
+use crate::kept::Kept;
 use crate::record::{Circumstances, Report};
 use crate::run::Effort;
 
@@ -98,12 +100,13 @@ enum Command {
     /// word, beside MPI and OpenSHMEM.
     OneSided(OneSided),
     /// Measures locks instead: acquisitions a second, beside a lock in Redis.
-    Locks(Locks),
+    Locks(Run),
 }
 
+/// Arguments of every comparison but the first.
 #[derive(clap::Args)]
-struct Locks {
-    /// Print one JSON object instead of a table.
+struct Run {
+    /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
     /// Fewer and shorter rounds.
@@ -112,7 +115,8 @@ struct Locks {
     /// Rounds. By default 5, with --quick 2.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Where results go. By default `lab/compare/results`; with --quick beside what is built.
+    /// Where results go. By default `lab/compare/results`; those of a part (--quick, --only) beside
+    /// what is built.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Install nothing; use what is there.
@@ -122,36 +126,18 @@ struct Locks {
 
 #[derive(clap::Args)]
 struct OneSided {
-    /// Print one JSON object instead of tables.
-    #[arg(long)]
-    json: bool,
-    /// Fewer and shorter rounds.
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    run: Run,
     /// Only these libraries, separated by commas: splitc, mpi_one_sided, shmem. Ours and the
     /// machine are always there.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Rounds. By default 5, with --quick 2.
-    #[arg(long)]
-    rounds: Option<usize>,
-    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is
-    /// built.
-    #[arg(long)]
-    output: Option<PathBuf>,
-    /// Install nothing; use what is there.
-    #[arg(long)]
-    no_install: bool,
 }
 
 #[derive(clap::Args)]
 struct Network {
-    /// Print one JSON object instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Fewer and shorter rounds.
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    run: Run,
     /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic.
     /// Ours is always there.
     #[arg(long, value_delimiter = ',')]
@@ -159,16 +145,6 @@ struct Network {
     /// Two cores, separated by a comma: the receiver's and the sender's.
     #[arg(long, value_delimiter = ',')]
     cores: Vec<usize>,
-    /// Rounds. By default 5, with --quick 2.
-    #[arg(long)]
-    rounds: Option<usize>,
-    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is
-    /// built.
-    #[arg(long)]
-    output: Option<PathBuf>,
-    /// Install nothing; use what is there.
-    #[arg(long)]
-    no_install: bool,
 }
 
 fn main() -> ExitCode {
@@ -261,86 +237,60 @@ fn compare(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+impl Run {
+    /// Measures by a function of the places, the rounds, and the time that a figure takes in each;
+    /// and keeps and shows what comes of it. A whole run may take the place of what is published.
+    fn keep<R: Kept>(
+        &self,
+        only: &[String],
+        [lasts_ms, quick_lasts_ms]: [u64; 2],
+        measure: impl FnOnce(&Places, usize, Duration) -> Result<R>,
+    ) -> Result<()> {
+        interruption::watch()?;
+        let places = Places::here()?;
+        let is_part = self.quick || !only.is_empty();
+        if self.output.is_none() && !is_part {
+            publication::permit(&places.compare)?;
+        }
+        let (rounds, lasts_ms) = match self.quick {
+            true => (2, quick_lasts_ms),
+            false => (5, lasts_ms),
+        };
+        let rounds = self.rounds.unwrap_or(rounds).max(1);
+        let report = measure(&places, rounds, Duration::from_millis(lasts_ms))?;
+        let output = output_of(self.output.as_deref(), is_part, &places);
+        kept::write(&report, &output)?;
+        match self.json {
+            true => println!("{}", serde_json::to_string_pretty(&report)?),
+            false => show_written(&report.markdown(), &output),
+        }
+        Ok(())
+    }
+}
+
 fn between_hosts(arguments: &Network) -> Result<()> {
-    interruption::watch()?;
-    let places = Places::here()?;
-    let is_part = arguments.quick || !arguments.only.is_empty();
-    if arguments.output.is_none() && !is_part {
-        publication::permit(&places.compare)?;
-    }
-    let rounds = arguments
-        .rounds
-        .unwrap_or(if arguments.quick { 2 } else { 5 });
-    let lasts = Duration::from_millis(if arguments.quick { 30 } else { 100 });
-    let report = network::compare(
-        &arguments.only,
-        &places,
-        pin::Cores::choose(&arguments.cores)?,
-        rounds.max(1),
-        lasts,
-        !arguments.no_install,
-        arguments.quick,
-    )?;
-    let output = output_of(arguments.output.as_deref(), is_part, &places);
-    network::write(&report, &output)?;
-    match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&report)?),
-        false => show_written(&report.markdown(), &output),
-    }
-    Ok(())
+    let (run, only) = (&arguments.run, &arguments.only);
+    run.keep(only, [100, 30], |places, rounds, lasts| {
+        let cores = pin::Cores::choose(&arguments.cores)?;
+        let install = !run.no_install;
+        network::compare(only, places, cores, rounds, lasts, install, run.quick)
+    })
 }
 
 fn one_sided_operations(arguments: &OneSided) -> Result<()> {
-    interruption::watch()?;
-    let places = Places::here()?;
-    let is_part = arguments.quick || !arguments.only.is_empty();
-    if arguments.output.is_none() && !is_part {
-        publication::permit(&places.compare)?;
-    }
-    let rounds = arguments
-        .rounds
-        .unwrap_or(if arguments.quick { 2 } else { 5 });
-    let lasts = Duration::from_millis(if arguments.quick { 10 } else { 50 });
-    let report = one_sided::compare(
-        &arguments.only,
-        &places,
-        pin::Cores::choose(&[])?,
-        rounds.max(1),
-        lasts,
-        !arguments.no_install,
-        arguments.quick,
-    )?;
-    let output = output_of(arguments.output.as_deref(), is_part, &places);
-    one_sided::write(&report, &output)?;
-    match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&report)?),
-        false => show_written(&report.markdown(), &output),
-    }
-    Ok(())
+    let (run, only) = (&arguments.run, &arguments.only);
+    run.keep(only, [50, 10], |places, rounds, lasts| {
+        let cores = pin::Cores::choose(&[])?;
+        let install = !run.no_install;
+        one_sided::compare(only, places, cores, rounds, lasts, install, run.quick)
+    })
 }
 
-fn acquisitions(arguments: &Locks) -> Result<()> {
-    interruption::watch()?;
-    let places = Places::here()?;
-    if arguments.output.is_none() && !arguments.quick {
-        publication::permit(&places.compare)?;
-    }
-    let (rounds, lasts_ms) = if arguments.quick { (2, 100) } else { (5, 500) };
-    let report = locks::compare(
-        &places,
-        pin::Cores::choose(&[])?,
-        arguments.rounds.unwrap_or(rounds).max(1),
-        Duration::from_millis(lasts_ms),
-        !arguments.no_install,
-        arguments.quick,
-    )?;
-    let output = output_of(arguments.output.as_deref(), arguments.quick, &places);
-    locks::write(&report, &output)?;
-    match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&report)?),
-        false => show_written(&report.markdown(), &output),
-    }
-    Ok(())
+fn acquisitions(run: &Run) -> Result<()> {
+    run.keep(&[], [500, 100], |places, rounds, lasts| {
+        let cores = pin::Cores::choose(&[])?;
+        locks::compare(places, cores, rounds, lasts, !run.no_install, run.quick)
+    })
 }
 
 /// Where results go: those of a part not among those that are published.
@@ -390,19 +340,19 @@ fn show(check: bool) -> Result<()> {
     let results = places.results();
     let report = reading::read_file(&results.join(RAW_FILE), &catalogue::catalogue(&places))?;
     let section = short_table::section(&report);
-    let between = network::read(&results)?;
-    let one_sided = one_sided::read(&results)?;
-    let locks = locks::read(&results)?;
+    let between = kept::read::<network::Report>(&results)?;
+    let one_sided = kept::read::<one_sided::Report>(&results)?;
+    let locks = kept::read::<locks::Report>(&results)?;
     if !check {
         write(&report, &results)?;
-        if let Some((between, _)) = &between {
-            network::write(between, &results)?;
+        if let Some(between) = between {
+            between.show(&results)?;
         }
-        if let Some((report, _)) = &one_sided {
-            one_sided::write(report, &results)?;
+        if let Some(one_sided) = one_sided {
+            one_sided.show(&results)?;
         }
-        if let Some((report, _)) = &locks {
-            locks::write(report, &results)?;
+        if let Some(locks) = locks {
+            locks.show(&results)?;
         }
         return short_table::put(&places.comparison(), &section);
     }
@@ -417,23 +367,14 @@ fn show(check: bool) -> Result<()> {
             "{file} does not say what {RAW_FILE} beside it says: run `make compare-show`"
         );
     }
-    if let Some((report, found)) = one_sided {
-        ensure!(
-            found == report.markdown(),
-            "one-sided.md does not say what one-sided.json beside it says: run `make compare-show`"
-        );
+    if let Some(one_sided) = one_sided {
+        one_sided.check()?;
     }
-    if let Some((report, found)) = locks {
-        ensure!(
-            found == report.markdown(),
-            "locks.md does not say what locks.json beside it says: run `make compare-show`"
-        );
+    if let Some(locks) = locks {
+        locks.check()?;
     }
-    if let Some((between, found)) = between {
-        ensure!(
-            found == between.markdown(),
-            "network.md does not say what network.json beside it says: run `make compare-show`"
-        );
+    if let Some(between) = between {
+        between.check()?;
     }
     short_table::check(&places.comparison(), &section)
 }

@@ -9,7 +9,6 @@ pub(crate) mod hosts;
 mod report;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -52,9 +51,6 @@ const FIGURES: [Figure; 6] = [
 ];
 /// Failures after which a peer is not tried again.
 const FAILURES_MAX: usize = 2;
-/// Every round of a run, and the table.
-const RAW_FILE: &str = "network.json";
-const TABLE_FILE: &str = "network.md";
 
 /// One figure of one peer, round by round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -145,28 +141,6 @@ pub(crate) fn compare(
         }
     }
     Ok(Report::new(circumstances, &all, measured))
-}
-
-/// Writes what was measured, and the table that is made of it.
-pub(crate) fn write(report: &Report, output: &Path) -> Result<()> {
-    std::fs::create_dir_all(output).with_context(|| format!("making {}", output.display()))?;
-    std::fs::write(
-        output.join(RAW_FILE),
-        serde_json::to_string_pretty(report)? + "\n",
-    )
-    .context("writing what was measured")?;
-    std::fs::write(output.join(TABLE_FILE), report.markdown()).context("writing the table")
-}
-
-/// What a run has left in that directory, if there was one.
-pub(crate) fn read(output: &Path) -> Result<Option<(Report, String)>> {
-    let raw = output.join(RAW_FILE);
-    if !raw.exists() {
-        return Ok(None);
-    }
-    let text = std::fs::read_to_string(&raw).context("reading what was measured")?;
-    let table = std::fs::read_to_string(output.join(TABLE_FILE)).context("reading the table")?;
-    Ok(Some((serde_json::from_str(&text)?, table)))
 }
 
 /// A peer whose programs are started when they are needed.

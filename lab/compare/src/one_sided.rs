@@ -9,7 +9,6 @@ mod report;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,8 +30,6 @@ pub(crate) const REFERENCE: &str = "hamlyn_exported";
 const PROCESSES: [u32; 3] = [2, 4, 8];
 /// A program that takes longer has hung.
 const TIME_MAX: Duration = Duration::from_secs(120);
-const RAW_FILE: &str = "one-sided.json";
-const TABLE_FILE: &str = "one-sided.md";
 
 const LIBRARIES: &[Library] = &[
     Library {
@@ -365,25 +362,6 @@ fn figure(line: &str, processes: u32) -> Option<(Figure, f64)> {
         processes,
     };
     (words.next().is_none() && value > 0.0).then_some((figure, value))
-}
-
-/// Writes what was measured, and the table that is made of it.
-pub(crate) fn write(report: &Report, output: &Path) -> Result<()> {
-    std::fs::create_dir_all(output).with_context(|| format!("making {}", output.display()))?;
-    let text = serde_json::to_string_pretty(report)? + "\n";
-    std::fs::write(output.join(RAW_FILE), text).context("writing what was measured")?;
-    std::fs::write(output.join(TABLE_FILE), report.markdown()).context("writing the table")
-}
-
-/// What a run has left in that directory, if there was one.
-pub(crate) fn read(output: &Path) -> Result<Option<(Report, String)>> {
-    let raw = output.join(RAW_FILE);
-    if !raw.exists() {
-        return Ok(None);
-    }
-    let text = std::fs::read_to_string(&raw).context("reading what was measured")?;
-    let table = std::fs::read_to_string(output.join(TABLE_FILE)).context("reading the table")?;
-    Ok(Some((serde_json::from_str(&text)?, table)))
 }
 
 #[cfg(test)]

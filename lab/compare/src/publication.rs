@@ -146,10 +146,13 @@ mod tests {
         git(&["commit", "-q", "-m", "one"]);
         std::fs::write(directory.join("lab/compare/results/table.md"), "new").expect("a file");
         // From wherever in the checkout.
-        assert_eq!(changes(&directory.join("compare")).expect("a commit"), "");
+        assert_eq!(
+            changes(&directory.join("lab/compare")).expect("a commit"),
+            ""
+        );
         std::fs::write(directory.join("code"), "two").expect("a file");
         assert!(
-            changes(&directory.join("compare"))
+            changes(&directory.join("lab/compare"))
                 .expect("a commit")
                 .contains("code")
         );

@@ -88,6 +88,28 @@ impl Circumstances {
         })
     }
 
+    /// When and on which machine, as tables begin that name no cores.
+    pub(crate) fn measured(&self) -> String {
+        format!(
+            "Measured {} on {}, {} processors{}, Linux {}, load {:.1} beforehand",
+            self.date,
+            self.processor,
+            self.processors,
+            if self.is_virtual { " (virtual)" } else { "" },
+            self.kernel,
+            self.load.unwrap_or_default(),
+        )
+    }
+
+    /// How many rounds, and of which length.
+    pub(crate) fn rounds(&self) -> String {
+        format!(
+            "{} {}rounds",
+            self.rounds,
+            if self.quick { "short " } else { "" }
+        )
+    }
+
     /// When, of which commit, and on which machine, for people.
     pub(crate) fn told(&self) -> String {
         let commit = self

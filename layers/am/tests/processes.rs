@@ -1,59 +1,30 @@
 //! Nodes in processes that are killed and stopped; and costs of those that do nothing.
 
+#[path = "../../../crates/hamlyn/tests/support/actor.rs"]
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+mod actor;
+
 use std::cell::{Cell, RefCell};
-use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
 use hamlyn::Wait;
 use hamlyn::host::process::Options;
 use hamlyn_am::{Blocked, Bundle, Endpoint, Error, Node, NodeOptions, Reason, Tag, Translation};
-use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
-const ROLE: &str = "HAMLYN_TEST_ROLE";
-const NAME: &str = "HAMLYN_TEST_NAME";
+use actor::Actor;
+
 const LONG: Wait = Wait::millis(60_000);
 const TAG: Tag = Tag::new(7);
 const ASK: u8 = 3;
 const ANSWER: u8 = 4;
 const KEEP: u8 = 5;
 
-/// This program again, in another role. Killed when it is dropped.
-struct Actor(Child);
-
-impl Actor {
-    fn start(role: &str, name: &str) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--ignored", "--nocapture"])
-            .env(ROLE, role)
-            .env(NAME, name)
-            .stdout(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-
-    fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Actor {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 #[ignore = "a role of the other tests"]
 fn child() {
-    let name = std::env::var(NAME).unwrap();
-    match std::env::var(ROLE).unwrap().as_str() {
+    let (role, name) = actor::role().unwrap();
+    match role.as_str() {
         "server" => serve(&name),
         "client" => ask_for_ever(&name),
         "many" => open_many(),
@@ -176,7 +147,7 @@ fn a_server_that_is_killed_loses_nothing_silently() {
                 Err(error) => panic!("{error}"),
             }
             if client.answers.borrow().len() >= die_at {
-                server.signal(Signal::KILL);
+                server.kill();
             }
             if accepted == 1_000_000 {
                 break false;
@@ -184,6 +155,7 @@ fn a_server_that_is_killed_loses_nothing_silently() {
         };
         assert!(lost, "its death is known");
         server.kill();
+        assert!(!server.ended());
         client.serve_until("all ends", || client.outstanding() == 0);
         // Those that came back have been told.
         let told = || client.answers.borrow().len() + client.returned.borrow().len();
@@ -232,7 +204,7 @@ fn a_stopped_server_is_slow_and_not_dead() {
         .request(&client.to, ASK, &[0], LONG)
         .unwrap();
     client.serve_until("an answer", || client.answers.borrow().len() == 1);
-    server.signal(Signal::STOP);
+    actor::stop(server.id());
     let mut sent = 1;
     let blocked = loop {
         match client
@@ -248,7 +220,7 @@ fn a_stopped_server_is_slow_and_not_dead() {
     assert_eq!(client.outstanding(), 16);
     while client.bundle.serve(Wait::millis(300)).unwrap() > 0 {}
     assert!(client.returned.borrow().is_empty());
-    server.signal(Signal::CONT);
+    actor::go_on(server.id());
     client.serve_until("all answers", || client.outstanding() == 0);
     assert_eq!(*client.answers.borrow(), (0..sent).collect::<Vec<_>>());
     assert!(client.returned.borrow().is_empty());
@@ -289,6 +261,7 @@ fn a_client_that_is_killed_harms_no_other() {
     let other = Actor::start("client", &name);
     serve_until(&|| kept.borrow().len() == 8 && asked.get() > 500);
     one.kill();
+    assert!(!one.ended());
     let before = asked.get();
     serve_until(&|| asked.get() > before + 500);
     let (mut answered, mut stale) = (0, 0);
@@ -401,5 +374,5 @@ fn open_many() {
 #[test]
 fn ten_thousand_endpoints_take_a_kibibyte_each() {
     let mut child = Actor::start("many", "");
-    assert!(child.0.wait().unwrap().success(), "as it says");
+    assert!(child.ended(), "as it says");
 }

@@ -85,7 +85,8 @@ impl<H: Host> LockClient<H> {
     }
 
     /// Hears of locks, as long as `wait` says: which were granted, and which block others
-    /// ([`Lock::blocking`]). How many messages came. Sends releases that could not be sent.
+    /// ([`Lock::blocking`]). Returns the number of messages that came. Sends releases that could not
+    /// be sent.
     pub fn serve(&self, wait: Wait) -> Result<usize, LockError> {
         for server in 0..self.inner.names.len() {
             match self.inner.send_unsent(server, Wait::Poll) {

@@ -78,7 +78,7 @@ pub(crate) struct ServerState {
     pub(crate) uses: u16,
     /// Replies to requests that had come early.
     pub(crate) late: Vec<(Deferred, Answer)>,
-    /// What clients have left behind.
+    /// Sessions of clients that have ended: to be taken leave of.
     pub(crate) ended: Vec<Session>,
     /// Clients that could not be told.
     pub(crate) again: Vec<ClientId>,

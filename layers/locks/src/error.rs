@@ -60,7 +60,7 @@ pub enum LockError {
     /// A limit that cannot be.
     #[error("the limit {setting} cannot be {value}: see its documentation")]
     Setting {
-        /// Which.
+        /// Its name.
         setting: &'static str,
         /// Its value.
         value: usize,

@@ -20,6 +20,10 @@ pub enum Mode {
     Ex,
 }
 
+/// The matrix of the VMS lock manager, row by row.
+#[cfg(test)]
+pub(crate) const MATRIX: [&str; 6] = ["111111", "111110", "111000", "110100", "110000", "100000"];
+
 pub(crate) const MODES: [Mode; 6] = [Mode::Nl, Mode::Cr, Mode::Cw, Mode::Pr, Mode::Pw, Mode::Ex];
 
 impl Mode {
@@ -73,11 +77,9 @@ impl fmt::Display for Mode {
 mod tests {
     use super::*;
 
-    /// The matrix of the VMS lock manager, row by row.
     #[test]
     fn modes_are_compatible_as_in_the_matrix() {
-        let matrix = ["111111", "111110", "111000", "110100", "110000", "100000"];
-        for (row, one) in matrix.into_iter().zip(MODES) {
+        for (row, one) in MATRIX.into_iter().zip(MODES) {
             let found: String = MODES
                 .map(|other| if one.is_compatible(other) { '1' } else { '0' })
                 .iter()

@@ -4,8 +4,8 @@ use hamlyn_am::Tag;
 
 use crate::error::LockError;
 
-/// Limits of what clients can make a server pay for. What goes beyond is refused by name
-/// ([`Refusal`](crate::Refusal)).
+/// Limits of what clients can make a server pay for. A request that goes beyond one is refused by
+/// name ([`Refusal`](crate::Refusal)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Clients, 1 to 65,535. Default 4,096.
@@ -35,12 +35,11 @@ impl Default for Limits {
             waiting: 64,
             locks_of_resource: 1_024,
             resources: 65_536,
-            name_bytes: NAME_BYTES_DEFAULT,
+            name_bytes: 64,
         }
     }
 }
 
-const NAME_BYTES_DEFAULT: usize = 64;
 /// Bytes of the longest name that a server can be told to take.
 pub(crate) const NAME_BYTES_MAX: usize = 200;
 
@@ -70,7 +69,7 @@ impl Limits {
 pub struct ServerOptions {
     /// The limits.
     pub limits: Limits,
-    /// The tag that clients must know. Default [`Tag::Any`]: whoever reaches the node may lock.
+    /// The tag that clients must know. Default [`Tag::Any`]: every program that reaches the node may lock.
     pub tag: Tag,
 }
 

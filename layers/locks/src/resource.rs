@@ -185,9 +185,8 @@ impl Resource {
         true
     }
 
-    /// Removes a lock. The mode that it was held in.
+    /// Removes a lock that does not wait. The mode that it was held in.
     pub(crate) fn remove(&mut self, lock: LockId) -> Option<Mode> {
-        self.leave_queue(lock);
         let at = self.held.iter().position(|held| held.lock == lock)?;
         let mode = self.held.swap_remove(at).mode;
         self.held_in[mode as usize] -= 1;

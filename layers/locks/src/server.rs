@@ -1,5 +1,5 @@
 //! The server end: takes requests in the order in which each client made them, and tells clients
-//! what has become of their locks.
+//! the state of their locks.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -155,7 +155,7 @@ impl<H: Host> LockServer<H> {
         let state = &mut *self.state.borrow_mut();
         for (reply, Answer { state, value }) in state.late.drain(..) {
             let arguments = state.to_arguments();
-            // Whoever does not want it any more has ended.
+            // A client that does not want it any more has ended.
             let _ = match value {
                 Some(value) => self
                     .endpoint

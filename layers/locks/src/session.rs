@@ -26,7 +26,7 @@ const DROP_WAIT: Wait = Wait::millis(1);
 /// The client's view of a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
-    /// The last operation. What is told of others is old.
+    /// The last operation. News of others are old.
     operation: u32,
     /// It has no result yet.
     pub(crate) is_waiting: bool,
@@ -38,8 +38,9 @@ pub(crate) struct Slot {
     pub(crate) to_write: Option<[u8; VALUE_BYTES]>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
+    #[default]
     Down,
     Greeting,
     Up,
@@ -55,6 +56,7 @@ struct Old {
 }
 
 /// A session with a server.
+#[derive(Default)]
 struct Session {
     stage: Stage,
     /// Counts sessions: what is of another one is old.
@@ -78,24 +80,6 @@ struct Session {
 }
 
 impl Session {
-    fn new() -> Self {
-        Self {
-            stage: Stage::Down,
-            epoch: 0,
-            to: None,
-            interface: None,
-            link: None,
-            id: 0,
-            number: 0,
-            operations: 0,
-            slots: Slab::new(),
-            watch: None,
-            unsent: VecDeque::new(),
-            lost_by: None,
-            old: Vec::new(),
-        }
-    }
-
     /// The session is over, with all of its locks.
     fn end(&mut self, stage: Stage, lost_by: Option<Reason>) {
         self.old.push(Old {
@@ -204,7 +188,7 @@ fn told(sessions: &mut [Session], call: &Call<'_>, arguments: &[u32], data: &[u8
 
 impl<H: Host> Inner<H> {
     pub(crate) fn open(node: &Node<H>, servers: &[&str], tag: Tag) -> Result<Self, LockError> {
-        let sessions = servers.iter().map(|_| Session::new()).collect();
+        let sessions = servers.iter().map(|_| Session::default()).collect();
         let sessions: Rc<RefCell<Vec<Session>>> = Rc::new(RefCell::new(sessions));
         let set = Servers::new(servers)?;
         let bundle = node.bundle()?;
@@ -297,19 +281,13 @@ impl<H: Host> Inner<H> {
                 let is_over = || self.sessions.borrow()[server].stage != Stage::Greeting;
                 self.bundle.serve_until(wait, is_over)
             });
-        let session = &mut self.sessions.borrow_mut()[server];
-        match session.stage {
+        let stage = self.sessions.borrow()[server].stage;
+        match stage {
             Stage::Up => Ok(()),
             Stage::Refused(refusal) => Err(self.refused(server, refusal)),
-            Stage::Down => {
-                let server = self.names[server].clone();
-                Err(LockError::ServerLost {
-                    server,
-                    reason: session.lost_by,
-                })
-            }
+            Stage::Down => Err(self.lost(server)),
             Stage::Greeting => {
-                session.end(Stage::Down, None);
+                self.sessions.borrow_mut()[server].end(Stage::Down, None);
                 match greeted {
                     Ok(_) | Err(Error::WouldBlock(_)) => Err(LockError::TimedOut),
                     Err(error) => Err(error.into()),

@@ -164,15 +164,13 @@ impl Table {
                 is_try,
                 value,
             } => {
-                let lock = self.lock_of(client, handle)?;
-                self.begin(lock, number);
+                let lock = self.begin(client, handle, number)?;
                 let converted = self.convert(lock, mode, is_try, value);
                 self.locks[lock as usize].refusal = converted.err();
                 lock
             }
             Operation::Cancel => {
-                let lock = self.lock_of(client, handle)?;
-                self.begin(lock, number);
+                let lock = self.begin(client, handle, number)?;
                 self.locks[lock as usize].refusal = self.cancel(lock).err();
                 lock
             }
@@ -187,10 +185,10 @@ impl Table {
     }
 
     /// A new operation of a lock: from now on news are of it.
-    fn begin(&mut self, lock: LockId, number: u32) {
-        let state = &mut self.locks[lock as usize];
-        state.operation = number;
-        state.refusal = None;
+    fn begin(&mut self, client: ClientId, handle: u32, number: u32) -> Result<LockId, Refusal> {
+        let lock = self.lock_of(client, handle)?;
+        self.locks[lock as usize].operation = number;
+        Ok(lock)
     }
 
     /// A lock may change: if it blocks somebody then, its client is told anew.
@@ -324,14 +322,18 @@ impl Table {
     }
 
     fn leave_queue(&mut self, lock: LockId) {
-        let Lock {
-            client, resource, ..
-        } = self.locks[lock as usize];
+        let resource = self.locks[lock as usize].resource;
         if self.resources[resource].1.leave_queue(lock) {
-            let waiting = &mut self.clients[client as usize].waiting;
-            waiting.retain(|one| *one != lock);
-            self.waiting -= 1;
+            self.waits_no_more(lock);
         }
+    }
+
+    /// A lock has left the queue of its resource.
+    fn waits_no_more(&mut self, lock: LockId) {
+        let client = self.locks[lock as usize].client;
+        let waiting = &mut self.clients[client as usize].waiting;
+        waiting.retain(|one| *one != lock);
+        self.waiting -= 1;
     }
 
     /// Releases a lock whose handle is free already.
@@ -370,17 +372,15 @@ impl Table {
         self.resources[resource].1.advance(&mut news);
         for one in news.drain(..) {
             let id = match one {
-                News::Granted(id) | News::Blocking(id, _) => id,
-            };
-            let lock = &mut self.locks[id as usize];
-            match one {
-                News::Granted(_) => {
-                    let waiting = &mut self.clients[lock.client as usize].waiting;
-                    waiting.retain(|one| *one != id);
-                    self.waiting -= 1;
+                News::Granted(id) => {
+                    self.waits_no_more(id);
+                    id
                 }
-                News::Blocking(_, mode) => lock.blocking = Some(mode),
-            }
+                News::Blocking(id, mode) => {
+                    self.locks[id as usize].blocking = Some(mode);
+                    id
+                }
+            };
             if own != Some(id) {
                 self.note(id);
             }

@@ -1,56 +1,30 @@
 //! Clients and servers in processes that are killed and stopped.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+#[path = "../../../crates/hamlyn/tests/support/actor.rs"]
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+mod actor;
 
 use hamlyn::Wait;
 use hamlyn::host::process::Options;
 use hamlyn_am::{Node, NodeOptions, Tag};
 use hamlyn_locks::{Lock, LockClient, LockError, LockServer, Mode, ServerOptions, ValueBlock};
-use rustix::process::{Pid, Signal, kill_process};
 
-const ROLE: &str = "HAMLYN_TEST_ROLE";
-const NAME: &str = "HAMLYN_TEST_NAME";
+use actor::Actor;
+
 const LONG: Wait = Wait::millis(60_000);
 
-/// This program again, in another role. Killed when it is dropped.
-struct Actor(Child);
-
-impl Actor {
-    /// Returns when the actor says that it is ready.
-    fn start(role: &str, name: &str) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--ignored", "--nocapture"])
-            .env(ROLE, role)
-            .env(NAME, name)
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut child = child.unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        assert!(
-            lines.any(|line| line.unwrap().contains("ready")),
-            "{role} is ready"
-        );
-        Self(child)
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-}
-
-impl Drop for Actor {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Returns when the actor says that it is ready.
+fn start(role: &str, name: &str) -> Actor {
+    let mut actor = Actor::start(role, name);
+    assert_eq!(actor.hear(), b"ready");
+    actor
 }
 
 #[test]
 #[ignore = "a role of the other tests"]
 fn child() {
-    let name = std::env::var(NAME).unwrap();
-    match std::env::var(ROLE).unwrap().as_str() {
+    let (role, name) = actor::role().unwrap();
+    match role.as_str() {
         "server" => serve(&name),
         "holder" => hold(&name),
         "busy" => lock_for_ever(&name),
@@ -61,7 +35,7 @@ fn child() {
 fn serve(name: &str) {
     let node = Node::open(Options::named(name), NodeOptions::default()).unwrap();
     let mut server = LockServer::open(&node, name, &[name], ServerOptions::default()).unwrap();
-    println!("ready");
+    actor::say(b"ready");
     loop {
         server.serve(Wait::Forever).unwrap();
     }
@@ -77,7 +51,7 @@ fn hold(name: &str) {
     let client = client(name);
     let mut lock = client.acquire("row", Mode::Ex, LONG).unwrap();
     lock.set_value(b"never written").unwrap();
-    println!("ready");
+    actor::say(b"ready");
     loop {
         client.serve(Wait::Forever).unwrap();
     }
@@ -86,7 +60,7 @@ fn hold(name: &str) {
 /// Locks in all ways until it is killed.
 fn lock_for_ever(name: &str) {
     let client = client(name);
-    println!("ready");
+    actor::say(b"ready");
     for number in 0_u64.. {
         let mut lock = client.acquire("row", Mode::Pr, LONG).unwrap();
         if lock.try_convert(Mode::Ex, LONG).is_ok() {
@@ -104,14 +78,14 @@ fn unique(name: &str) -> String {
 #[test]
 fn the_lock_of_a_holder_that_is_killed_is_released() {
     let name = unique("holder");
-    let _server = Actor::start("server", &name);
+    let _server = start("server", &name);
     let client = client(&name);
     let keeps = client.acquire("row", Mode::Nl, LONG).unwrap();
     for _ in 0..8 {
-        let holder = Actor::start("holder", &name);
+        let mut holder = start("holder", &name);
         let waiting = client.enqueue("row", Mode::Ex, LONG).unwrap();
         assert_eq!(waiting.granted(Wait::millis(20)), Err(LockError::TimedOut));
-        holder.signal(Signal::KILL);
+        holder.kill();
         waiting.granted(LONG).unwrap();
         assert!(matches!(waiting.value().unwrap(), ValueBlock::NotValid(_)));
         // The next one finds it written again.
@@ -128,16 +102,16 @@ fn the_lock_of_a_holder_that_is_killed_is_released() {
 #[test]
 fn clients_that_are_killed_at_any_instant_leave_no_lock() {
     let name = unique("busy");
-    let _server = Actor::start("server", &name);
+    let _server = start("server", &name);
     let client = client(&name);
     for round in 0..12_u64 {
-        let one = Actor::start("busy", &name);
-        let other = Actor::start("busy", &name);
+        let mut one = start("busy", &name);
+        let other = start("busy", &name);
         let turns = 5 + round * 7;
         for _ in 0..turns {
             drop(client.acquire("row", Mode::Ex, LONG).unwrap());
         }
-        one.signal(Signal::KILL);
+        one.kill();
         for _ in 0..turns {
             drop(client.acquire("row", Mode::Ex, LONG).unwrap());
         }
@@ -150,15 +124,15 @@ fn clients_that_are_killed_at_any_instant_leave_no_lock() {
 #[test]
 fn a_stopped_holder_keeps_its_lock() {
     let name = unique("stopped");
-    let _server = Actor::start("server", &name);
+    let _server = start("server", &name);
     let client = client(&name);
-    let holder = Actor::start("holder", &name);
-    holder.signal(Signal::STOP);
+    let holder = start("holder", &name);
+    actor::stop(holder.id());
     let waiting = client.enqueue("row", Mode::Cr, LONG).unwrap();
     assert_eq!(waiting.granted(Wait::millis(500)), Err(LockError::TimedOut));
     // Others are served meanwhile.
     drop(client.acquire("other", Mode::Ex, LONG).unwrap());
-    holder.signal(Signal::CONT);
+    actor::go_on(holder.id());
     assert_eq!(waiting.granted(Wait::millis(100)), Err(LockError::TimedOut));
     drop(holder);
     waiting.granted(LONG).unwrap();
@@ -169,12 +143,12 @@ fn a_server_that_is_killed_is_an_error_and_another_one_takes_its_place() {
     let name = unique("server");
     let (client, other) = (client(&name), client(&name));
     for _ in 0..4 {
-        let server = Actor::start("server", &name);
+        let mut server = start("server", &name);
         let mut held = client.acquire("row", Mode::Pr, LONG).unwrap();
         let waiting = other.enqueue("row", Mode::Ex, LONG).unwrap();
         held.begin_convert(Mode::Pw, LONG).unwrap();
         held.granted(LONG).unwrap();
-        server.signal(Signal::KILL);
+        server.kill();
         let is_lost = |result| matches!(result, Err(LockError::ServerLost { .. }));
         assert!(is_lost(waiting.granted(LONG)));
         while held.mode().is_some() {

@@ -20,7 +20,7 @@ pub(super) struct Reproduced {
     loads: Vec<Load>,
 }
 
-/// What came of a number of clients.
+/// The outcome of a number of clients.
 #[derive(serde::Serialize)]
 struct Load {
     figure: &'static str,

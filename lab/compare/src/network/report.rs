@@ -9,6 +9,7 @@ use super::hosts::MTU_BYTES;
 use super::{FIGURES, REFERENCE, Results};
 use crate::catalogue::Peer;
 use crate::figure::{Figure, size_name};
+use crate::kept::Kept;
 use crate::record::Circumstances;
 use crate::statistics::median;
 
@@ -51,44 +52,6 @@ impl Report {
         }
     }
 
-    /// The table, and what it needs to be understood.
-    pub(crate) fn markdown(&self) -> String {
-        let at = &self.circumstances;
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "Measured {} on {}, {} processors{}, Linux {}, load {:.1} beforehand: two network namespaces joined by a veth pair, MTU {} bytes; \
-             the median of {} {}rounds. In brackets, the multiple of ours (the raw interface, clear), measured right after. The network is a cable of memory: \
-             nothing is lost or delayed, and the kernel hands over runs and large segments uncut.\n",
-            at.date,
-            at.processor,
-            at.processors,
-            if at.is_virtual { " (virtual)" } else { "" },
-            at.kernel,
-            at.load.unwrap_or_default(),
-            self.mtu_bytes,
-            at.rounds,
-            if at.quick { "short " } else { "" },
-        );
-        text.push_str("| |");
-        for figure in FIGURES {
-            let _ = write!(text, " {} |", name(figure));
-        }
-        text.push_str("\n|---|");
-        text.push_str(&"---:|".repeat(FIGURES.len()));
-        text.push('\n');
-        for row in &self.peers {
-            let _ = write!(text, "| {} |", row.label);
-            for figure in FIGURES {
-                let _ = write!(text, " {} |", row.cell(figure));
-            }
-            text.push('\n');
-        }
-        self.missing(&mut text);
-        text
-    }
-
     /// Who, or what, is not in the table, and why.
     fn missing(&self, text: &mut String) {
         let mut reasons: Vec<String> = Vec::new();
@@ -108,6 +71,42 @@ impl Report {
         for reason in reasons {
             let _ = writeln!(text, "* {}", reason.replace('\n', " "));
         }
+    }
+}
+
+impl Kept for Report {
+    const NAME: &'static str = "network";
+
+    fn markdown(&self) -> String {
+        let at = &self.circumstances;
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{}: two network namespaces joined by a veth pair, MTU {} bytes; the median of {}. \
+             In brackets, the multiple of ours (the raw interface, clear), measured right after. \
+             The network is a cable of memory: nothing is lost or delayed, and the kernel hands \
+             over runs and large segments uncut.\n",
+            at.measured(),
+            self.mtu_bytes,
+            at.rounds(),
+        );
+        text.push_str("| |");
+        for figure in FIGURES {
+            let _ = write!(text, " {} |", name(figure));
+        }
+        text.push_str("\n|---|");
+        text.push_str(&"---:|".repeat(FIGURES.len()));
+        text.push('\n');
+        for row in &self.peers {
+            let _ = write!(text, "| {} |", row.label);
+            for figure in FIGURES {
+                let _ = write!(text, " {} |", row.cell(figure));
+            }
+            text.push('\n');
+        }
+        self.missing(&mut text);
+        text
     }
 }
 

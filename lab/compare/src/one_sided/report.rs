@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Figure, Operation, REFERENCE, Values};
 use crate::figure::size_name;
+use crate::kept::Kept;
 use crate::record::Circumstances;
 use crate::statistics::median;
 
@@ -59,23 +60,52 @@ impl Report {
         }
     }
 
-    /// The tables, and what they need to be understood.
-    pub(crate) fn markdown(&self) -> String {
+    /// Who, or what, is not in the tables, and why.
+    fn missing(&self, text: &mut String) {
+        let reasons = self.circumstances.unavailable.iter().chain(&self.failures);
+        let reasons: Vec<_> = reasons.collect();
+        if !reasons.is_empty() {
+            text.push_str("\nWhat is not there, and why:\n\n");
+        }
+        for (what, reason) in reasons {
+            let _ = writeln!(text, "* {what}: {}", reason.replace('\n', " "));
+        }
+    }
+
+    fn cell(&self, row: &Row, figure: Figure) -> String {
+        let Some(values) = row.values(figure) else {
+            return "–".to_owned();
+        };
+        let shown = show(median(values));
+        let reference = self.peers.iter().find(|row| row.name == REFERENCE);
+        let ours = reference.and_then(|row| row.values(figure));
+        match ours {
+            Some(ours) if row.name != REFERENCE => {
+                let ratios: Vec<f64> = values
+                    .iter()
+                    .zip(ours)
+                    .map(|(value, ours)| value / ours)
+                    .collect();
+                format!("{shown} (×{:.2})", median(&ratios))
+            }
+            _ => shown,
+        }
+    }
+}
+
+impl Kept for Report {
+    const NAME: &'static str = "one-sided";
+
+    fn markdown(&self) -> String {
         let at = &self.circumstances;
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "Measured {} on {}, {} processors{}, Linux {}, load {:.1} beforehand: the median of {} {}rounds, in which all take turns. In \
-             brackets, the multiple of the first row, measured in the same round. Nanoseconds for an operation.",
-            at.date,
-            at.processor,
-            at.processors,
-            if at.is_virtual { " (virtual)" } else { "" },
-            at.kernel,
-            at.load.unwrap_or_default(),
-            at.rounds,
-            if at.quick { "short " } else { "" },
+            "{}: the median of {}, in which all take turns. In brackets, the multiple of the \
+             first row, measured in the same round. Nanoseconds for an operation.",
+            at.measured(),
+            at.rounds(),
         );
         let mut figures: Vec<Figure> = Vec::new();
         for row in &self.peers {
@@ -147,38 +177,6 @@ impl Report {
         }
         self.missing(&mut text);
         text
-    }
-
-    /// Who, or what, is not in the tables, and why.
-    fn missing(&self, text: &mut String) {
-        let reasons = self.circumstances.unavailable.iter().chain(&self.failures);
-        let reasons: Vec<_> = reasons.collect();
-        if !reasons.is_empty() {
-            text.push_str("\nWhat is not there, and why:\n\n");
-        }
-        for (what, reason) in reasons {
-            let _ = writeln!(text, "* {what}: {}", reason.replace('\n', " "));
-        }
-    }
-
-    fn cell(&self, row: &Row, figure: Figure) -> String {
-        let Some(values) = row.values(figure) else {
-            return "–".to_owned();
-        };
-        let shown = show(median(values));
-        let reference = self.peers.iter().find(|row| row.name == REFERENCE);
-        let ours = reference.and_then(|row| row.values(figure));
-        match ours {
-            Some(ours) if row.name != REFERENCE => {
-                let ratios: Vec<f64> = values
-                    .iter()
-                    .zip(ours)
-                    .map(|(value, ours)| value / ours)
-                    .collect();
-                format!("{shown} (×{:.2})", median(&ratios))
-            }
-            _ => shown,
-        }
     }
 }
 

@@ -96,6 +96,24 @@ pub struct Comparison {
     pub verdict: FigureVerdict,
 }
 
+#[cfg(test)]
+impl Comparison {
+    /// The line of a document's table that has it, for a row of that identifier.
+    pub(super) fn document_row(&self, id: &str) -> String {
+        let verdict = match self.verdict {
+            FigureVerdict::Input => "input",
+            FigureVerdict::Calibrated => "calibrated",
+            FigureVerdict::PredictedHit => "hit",
+            FigureVerdict::PredictedMissed => "missed",
+            FigureVerdict::Repeated => "repeated",
+        };
+        format!(
+            "| {id} | {} | {} {} | {:.2} | {verdict} |\n",
+            self.what, self.paper, self.unit, self.ours
+        )
+    }
+}
+
 /// An entry of the report.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Entry {

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hamlyn::{Manager, Wait};
+use hamlyn::Wait;
 use hamlyn_am::{Bundle, Endpoint, Error, Name, Node, NodeOptions, Tag, Translation};
 
-use crate::Host;
+use crate::{Host, Place};
 
 /// Longer than anything takes.
 pub(crate) const LONG: Wait = Wait::millis(20_000);
@@ -16,36 +16,46 @@ const LOOKS_MAX: usize = 6_000;
 
 pub(crate) type Role<'a> = dyn Fn(&Player<'_>) -> Result<(), Error> + Sync + 'a;
 
+/// The place of a case, and options of its nodes.
+#[derive(Clone, Copy)]
+pub(crate) struct World {
+    pub(crate) place: Place,
+    pub(crate) options: NodeOptions,
+}
+
+impl World {
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            place,
+            options: NodeOptions::default(),
+        }
+    }
+
+    /// Runs so many programs.
+    pub(crate) fn run(self, count: usize, role: &Role<'_>) {
+        let finished = AtomicUsize::new(0);
+        self.place.run(count, &|manager, number, names| {
+            let node = Node::new(manager, self.options).unwrap();
+            let player = Player {
+                number,
+                bundle: node.bundle().unwrap(),
+                node,
+                names,
+                finished: &finished,
+            };
+            role(&player).unwrap();
+        });
+    }
+}
+
 /// A program of a case.
 pub(crate) struct Player<'a> {
     pub(crate) number: usize,
-    pub(crate) count: usize,
     pub(crate) node: Node<Host>,
     pub(crate) bundle: Bundle<Host>,
-    names: &'a dyn Fn(usize) -> String,
+    /// The names of all.
+    names: &'a [String],
     finished: &'a AtomicUsize,
-}
-
-/// Plays a role.
-pub(crate) fn play(
-    manager: Manager<Host>,
-    options: NodeOptions,
-    number: usize,
-    count: usize,
-    names: &dyn Fn(usize) -> String,
-    finished: &AtomicUsize,
-    role: &Role<'_>,
-) {
-    let node = Node::new(manager, options).unwrap();
-    let player = Player {
-        number,
-        count,
-        bundle: node.bundle().unwrap(),
-        node,
-        names,
-        finished,
-    };
-    role(&player).unwrap();
 }
 
 impl Player<'_> {
@@ -59,9 +69,7 @@ impl Player<'_> {
 
     /// The name that another one publishes.
     pub(crate) fn look_up(&self, number: usize, item: &str) -> Name {
-        self.node
-            .look_up(&(self.names)(number), item, LONG)
-            .unwrap()
+        self.node.look_up(&self.names[number], item, LONG).unwrap()
     }
 
     /// A translation to what another one publishes.
@@ -119,7 +127,7 @@ impl Player<'_> {
         self.finished.fetch_add(1, Ordering::SeqCst);
         let all = || {
             act();
-            self.finished.load(Ordering::SeqCst) >= self.count
+            self.finished.load(Ordering::SeqCst) >= self.names.len()
         };
         self.look_until("the end of all", all);
         assert!(self.node.flush(LONG)?);

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::mode::MODES;
+use crate::mode::{MATRIX, MODES};
 use crate::resource::PASSES_MAX;
 
 const CLIENTS: u32 = 4;
 const HANDLES: u32 = 4;
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"c"];
-const MATRIX: [&str; 6] = ["111111", "111110", "111000", "110100", "110000", "100000"];
 
 fn agree(one: Mode, other: Mode) -> bool {
     MATRIX[one as usize].as_bytes()[other as usize] == b'1'
@@ -222,7 +221,11 @@ fn compare(steps: &[(u32, u32, Step)]) -> Result<(), TestCaseError> {
     let (mut model, mut view) = (Model::default(), View::new());
     for (number, (client, handle, step)) in (1..).zip(steps) {
         let key = (*client, *handle);
-        let block = |value: Option<u8>| value.map(|value| [value; VALUE_BYTES]);
+        let block = match *step {
+            Step::Convert(_, _, value) | Step::Release(value) => value,
+            _ => None,
+        };
+        let block = block.map(|value| [value; VALUE_BYTES]);
         let known = model.at.get(&key).copied();
         let (operation, expected) = match *step {
             Step::Lock(name, mode, is_try) => {
@@ -237,14 +240,8 @@ fn compare(steps: &[(u32, u32, Step)]) -> Result<(), TestCaseError> {
                         wanted
                     }
                 };
-                (
-                    Operation::Lock {
-                        mode,
-                        is_try,
-                        name: NAMES[name],
-                    },
-                    expected,
-                )
+                let name = NAMES[name];
+                (Operation::Lock { mode, is_try, name }, expected)
             }
             Step::Convert(mode, is_try, value) => {
                 let expected = match known {
@@ -258,20 +255,12 @@ fn compare(steps: &[(u32, u32, Step)]) -> Result<(), TestCaseError> {
                         model.want(name, key, mode, is_try)
                     }
                 };
-                let value = block(value);
-                let told = table.operate(
-                    *client,
-                    *handle,
-                    number,
-                    Operation::Convert {
-                        mode,
-                        is_try,
-                        value: value.as_ref(),
-                    },
-                );
-                check(&mut view, *client, told, expected)?;
-                inspect(&mut table, &model, &mut view)?;
-                continue;
+                let operation = Operation::Convert {
+                    mode,
+                    is_try,
+                    value: block.as_ref(),
+                };
+                (operation, expected)
             }
             Step::Cancel => {
                 let expected = match known {
@@ -289,18 +278,8 @@ fn compare(steps: &[(u32, u32, Step)]) -> Result<(), TestCaseError> {
                 let expected = known.map(drop).ok_or(Refusal::NoSuchLock);
                 model.remove(key, value, false);
                 view.remove(&key);
-                let value = block(value);
-                let told = table.operate(
-                    *client,
-                    *handle,
-                    number,
-                    Operation::Release {
-                        value: value.as_ref(),
-                    },
-                );
-                check(&mut view, *client, told, expected)?;
-                inspect(&mut table, &model, &mut view)?;
-                continue;
+                let value = block.as_ref();
+                (Operation::Release { value }, expected)
             }
             Step::End => {
                 table.remove_client(*client);

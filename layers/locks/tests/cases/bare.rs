@@ -81,7 +81,7 @@ impl Bare {
             seen.set(arguments[0]);
             Ok(())
         })?;
-        let name = node.look_up(&player.stage.names[0], "locks", LONG)?;
+        let name = node.look_up(&player.names[0], "locks", LONG)?;
         let to = endpoint.map(&name, TAG, LONG)?;
         let number = Cell::new(0);
         Ok(Self {

@@ -8,7 +8,7 @@ use hamlyn::Wait;
 use hamlyn_locks::{Lock, LockClient, LockError, Mode, Refusal, ValueBlock};
 
 use crate::player::{LONG, Player};
-use crate::{Host, World};
+use crate::{Host, ROUNDS, World};
 
 const CLIENTS: usize = 4;
 const STEPS: u64 = 60;
@@ -52,7 +52,7 @@ impl Holders {
 }
 
 pub(crate) fn holders_never_conflict_and_all_end(world: World) {
-    for seed in 0..world.rounds {
+    for seed in 0..ROUNDS {
         let holders = &Mutex::new(Holders::default());
         // With two servers circles over both end by time-outs alone.
         let servers = 1 + seed as usize % 2;

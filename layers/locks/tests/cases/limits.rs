@@ -84,7 +84,7 @@ pub(crate) fn each_limit_is_refused_by_name(world: World) {
 pub(crate) fn misuse_is_an_error(world: World) {
     world.run(2, &|player| {
         if player.number == 0 {
-            let own = player.stage.names[0].as_str();
+            let own = player.names[0].as_str();
             let open = |servers: &[&str], limits: Limits| {
                 let options = ServerOptions {
                     limits,
@@ -121,7 +121,7 @@ pub(crate) fn misuse_is_an_error(world: World) {
         }
         let long = player.client().acquire(&"x".repeat(201), Mode::Ex, LONG);
         assert!(matches!(long, Err(LockError::NameTooLong { .. })));
-        let others = [player.stage.names[0].as_str(), "other"];
+        let others = [player.names[0].as_str(), "other"];
         let client = LockClient::open(&player.node, &others, TAG)?;
         let mut names = (0..).map(|number| format!("row/{number}"));
         let name = names
@@ -142,7 +142,7 @@ pub(crate) fn misuse_is_an_error(world: World) {
         assert_eq!(waiting.convert(Mode::Pr, SHORT), Err(LockError::TimedOut));
         drop((held, waiting, client, other));
 
-        // What only a client of another make can ask for.
+        // Requests of a client of another make.
         let bare = Bare::open(player)?;
         let code = |refusal: Refusal| refusal as u32 + 1;
         let [low, high] = digest(&player.servers(1));

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use hamlyn::{Manager, Wait};
+use hamlyn::Wait;
 use hamlyn_am::{Node, NodeOptions, Tag};
 use hamlyn_locks::{LockClient, LockError, LockServer, Refusal, ServerOptions, ServerStatistics};
 
-use crate::Host;
+use crate::{Host, Place};
 
 /// Longer than anything takes.
 pub(crate) const LONG: Wait = Wait::millis(20_000);
@@ -19,55 +19,57 @@ pub(crate) const TAG: Tag = Tag::new(57);
 
 pub(crate) type Role<'a> = dyn Fn(&Player<'_>) -> Result<(), LockError> + Sync + 'a;
 
-/// State that all programs of a case share.
-pub(crate) struct Stage {
-    pub(crate) names: Vec<String>,
-    arrived: AtomicUsize,
-    finished: AtomicUsize,
-    /// How far a case is: programs wait for each other by it.
-    step: AtomicU64,
+/// The place of a case.
+#[derive(Clone, Copy)]
+pub(crate) struct World(Place);
+
+impl World {
+    pub(crate) fn new(place: Place) -> Self {
+        Self(place)
+    }
+
+    /// Runs so many programs.
+    pub(crate) fn run(self, count: usize, role: &Role<'_>) {
+        let stage = Stage::default();
+        self.0.run(count, &|manager, number, names| {
+            let node = Node::new(manager, NodeOptions::default()).unwrap();
+            role(&Player {
+                number,
+                node,
+                names,
+                stage: &stage,
+            })
+            .unwrap();
+        });
+    }
 }
 
-impl Stage {
-    pub(crate) fn new(names: Vec<String>) -> Self {
-        Self {
-            names,
-            arrived: AtomicUsize::new(0),
-            finished: AtomicUsize::new(0),
-            step: AtomicU64::new(0),
-        }
-    }
+/// State that all programs of a case share.
+#[derive(Default)]
+struct Stage {
+    arrived: AtomicUsize,
+    finished: AtomicUsize,
+    /// The step that a case has come to: programs wait for each other by it.
+    step: AtomicU64,
 }
 
 /// A program of a case.
 pub(crate) struct Player<'a> {
     pub(crate) number: usize,
     pub(crate) node: Node<Host>,
-    pub(crate) stage: &'a Stage,
-}
-
-/// Plays a role.
-pub(crate) fn play(manager: Manager<Host>, number: usize, stage: &Stage, role: &Role<'_>) {
-    let node = Node::new(manager, NodeOptions::default()).unwrap();
-    role(&Player {
-        number,
-        node,
-        stage,
-    })
-    .unwrap();
+    /// The names of all.
+    pub(crate) names: &'a [String],
+    stage: &'a Stage,
 }
 
 impl Player<'_> {
     /// The names of the first programs, which are the servers.
     pub(crate) fn servers(&self, count: usize) -> Vec<&str> {
-        self.stage.names[..count]
-            .iter()
-            .map(String::as_str)
-            .collect()
+        self.names[..count].iter().map(String::as_str).collect()
     }
 
     pub(crate) fn server(&self, count: usize, options: ServerOptions) -> LockServer<Host> {
-        let own = &self.stage.names[self.number];
+        let own = &self.names[self.number];
         let options = ServerOptions {
             tag: TAG,
             ..options
@@ -100,7 +102,7 @@ impl Player<'_> {
             let statistics = server.statistics();
             assert!(looks < LOOKS_MAX, "clients do not finish: {statistics:?}");
         }
-        // What they have sent last.
+        // The last that they have sent.
         while server.serve(SHORT)? > 0 {}
         Ok(server.statistics())
     }

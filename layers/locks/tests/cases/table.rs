@@ -1,38 +1,20 @@
-//! The cases, for each world.
+//! The cases.
 
-macro_rules! everything {
-    ($module:ident, $strategy:ident) => {
-        everything!($module, $strategy, new);
-    };
-    ($module:ident, $strategy:ident, $world:ident) => {
-        everything!($module, $strategy, $world;
-            locks::a_lock_excludes_others,
-            locks::modes_are_shared_as_the_matrix_says,
-            locks::a_waiting_lock_is_granted_when_the_holder_goes,
-            locks::holders_hear_whom_they_block,
-            locks::conversions_go_before_new_requests,
-            locks::what_is_not_granted_in_time_is_cancelled,
-            locks::circles_are_refused,
-            locks::values_travel_with_locks,
-            locks::servers_share_the_names,
-            ends::locks_of_a_client_that_ends_are_released,
-            ends::a_node_that_ends_leaves_a_value_in_doubt,
-            ends::a_server_that_ends_is_told,
-            limits::each_limit_is_refused_by_name,
-            limits::misuse_is_an_error,
-            hostile::garbage_harms_nobody,
-            histories::holders_never_conflict_and_all_end,
-        );
-    };
-    ($module:ident, $strategy:ident, $world:ident; $($cases:ident::$case:ident,)*) => {
-        mod $module {
-            $(
-                #[test]
-                fn $case() {
-                    let strategy = hamlyn::Strategy::$strategy;
-                    crate::$cases::$case(crate::World::$world(strategy));
-                }
-            )*
-        }
-    };
+in_every_place! {
+    locks::a_lock_excludes_others,
+    locks::modes_are_shared_as_the_matrix_says,
+    locks::a_waiting_lock_is_granted_when_the_holder_goes,
+    locks::holders_hear_whom_they_block,
+    locks::conversions_go_before_new_requests,
+    locks::what_is_not_granted_in_time_is_cancelled,
+    locks::circles_are_refused,
+    locks::values_travel_with_locks,
+    locks::servers_share_the_names,
+    ends::locks_of_a_client_that_ends_are_released,
+    ends::a_node_that_ends_leaves_a_value_in_doubt,
+    ends::a_server_that_ends_is_told,
+    limits::each_limit_is_refused_by_name,
+    limits::misuse_is_an_error,
+    hostile::garbage_harms_nobody,
+    histories::holders_never_conflict_and_all_end,
 }

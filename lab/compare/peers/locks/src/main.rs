@@ -51,7 +51,7 @@ fn main() -> Result<()> {
             measure(milliseconds, || {
                 count += 1;
                 let token = format!("{}-{count}", std::process::id());
-                // Whoever does not get it tries again at once: nothing is faster.
+                // A client that does not get it tries again at once: nothing is faster.
                 while !redis.try_lock(lock, &token)? {}
                 ensure!(redis.unlock(lock, &token)?, "the lock was not kept");
                 Ok(())

@@ -58,7 +58,7 @@ pub struct Variant {
     pub options: NodeOptions,
     /// Microseconds to load an endpoint, if not the machine's.
     pub loading_us: Option<u64>,
-    /// How data move, if there are any.
+    /// The way that data take, if there are any.
     pub dma: Dma,
 }
 
@@ -324,7 +324,7 @@ impl Extent {
 /// Everything that was measured.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bench {
-    /// How much there is of it.
+    /// The part that was measured.
     pub extent: Extent,
     /// Settings with their outcomes.
     pub measured: Vec<(Setting, Measured)>,

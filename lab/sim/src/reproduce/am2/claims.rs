@@ -18,7 +18,7 @@ const SLOPE: (usize, usize) = (8, 16);
 type Number = Result<f64, Failure>;
 type Judged = Result<(bool, String), Failure>;
 
-/// How a row is measured.
+/// The experiment by which a row is measured.
 pub(super) fn of(id: &str) -> Option<Experiment<Bench>> {
     use Experiment::{Figures, Judged};
     Some(match id {

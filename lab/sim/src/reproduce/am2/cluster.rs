@@ -1,5 +1,8 @@
 //! The paper's cluster, with a node of Active Messages on each host that has a program.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use hamlyn::{Manager, Strategy, Wait};
 use hamlyn_am::{Bundle, Endpoint, Error, Node, NodeOptions, Statistics, Tag, Translation};
 
@@ -7,15 +10,19 @@ use crate::host::SimHost;
 use crate::machine::Machine;
 use crate::reproduce::measure::Failure;
 use crate::reproduce::primitive::{PartOf, Primitive, ProgramEnd};
+use crate::time::Time;
+use crate::world;
 
 /// The tag of every endpoint here.
 const TAG: Tag = Tag::new(7);
 /// Words of a short message (`V 5.1`).
-pub(super) const WORDS: [u32; 4] = [1, 2, 3, 4];
+const WORDS: [u32; 4] = [1, 2, 3, 4];
 /// The handler of requests.
-pub(super) const REQUEST: u8 = 1;
+const REQUEST: u8 = 1;
 /// The handler of replies.
-pub(super) const REPLY: u8 = 2;
+const REPLY: u8 = 2;
+/// The handler of requests with data.
+const MEDIUM: u8 = 3;
 
 /// A cluster: its machine, and the options of each node.
 #[derive(Clone, Debug)]
@@ -82,23 +89,24 @@ impl Member {
         Ok(endpoint)
     }
 
-    /// An endpoint that calls `replied` for each reply, and its translation to what `server`
-    /// publishes under an item.
-    pub(super) fn client(
-        &self,
-        server: &str,
-        item: &str,
-        mut replied: impl FnMut() + 'static,
-    ) -> Result<(Endpoint<SimHost>, Translation), Error> {
+    /// A client of the endpoint that `server` publishes under an item.
+    pub(super) fn client(&self, server: &str, item: &str) -> Result<Client<'_>, Error> {
         let mut endpoint = self.bundle.endpoint()?;
         endpoint.set_tag(TAG)?;
+        let replies = Rc::new(RefCell::new(Vec::new()));
+        let log = Rc::clone(&replies);
         endpoint.on_short(REPLY, move |_, _| {
-            replied();
+            log.borrow_mut().push(world::now());
             Ok(())
         })?;
         let name = self.node.look_up(server, item, Wait::Forever)?;
         let to = endpoint.map(&name, TAG, Wait::Forever)?;
-        Ok((endpoint, to))
+        Ok(Client {
+            member: self,
+            endpoint,
+            to,
+            replies,
+        })
     }
 
     /// The counts of its node.
@@ -107,5 +115,47 @@ impl Member {
     }
 }
 
-/// The handler of requests with data.
-pub(super) const MEDIUM: u8 = 3;
+/// An endpoint that sends requests to another one.
+pub(super) struct Client<'a> {
+    member: &'a Member,
+    endpoint: Endpoint<SimHost>,
+    to: Translation,
+    /// The times at which replies came.
+    replies: Rc<RefCell<Vec<Time>>>,
+}
+
+impl Client<'_> {
+    /// Sends a request: a short message if there are no data.
+    pub(super) fn request(&self, data: &[u8]) -> Result<(), Error> {
+        match data {
+            [] => (self.endpoint).request(&self.to, REQUEST, &WORDS, Wait::Forever),
+            _ => (self.endpoint).request_medium(&self.to, MEDIUM, data, &WORDS, Wait::Forever),
+        }
+    }
+
+    pub(super) fn outstanding(&self) -> Result<u32, Error> {
+        self.endpoint.outstanding()
+    }
+
+    /// The number of replies that came.
+    pub(super) fn replies(&self) -> usize {
+        self.replies.borrow().len()
+    }
+
+    /// Waits until so many replies have come.
+    pub(super) fn await_replies(&self, count: usize) -> Result<(), Error> {
+        while self.replies() < count {
+            self.member.bundle.serve(Wait::Forever)?;
+        }
+        Ok(())
+    }
+
+    /// The times of the replies that came between these, the second left out.
+    pub(super) fn replies_between(&self, from: Time, until: Time) -> Vec<Time> {
+        let replies = self.replies.borrow();
+        let replies = replies.iter().copied();
+        replies
+            .filter(|&time| time >= from && time < until)
+            .collect()
+    }
+}

@@ -1,14 +1,12 @@
 //! Table 1: 92 nodes, each of which sends requests to one other, and answers those of one.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use hamlyn::Wait;
 use hamlyn_am::Error;
 
-use super::cluster::{Cluster, MEDIUM, Member, Part, REQUEST, WORDS};
+use super::cluster::{Cluster, Member, Part};
 use crate::reproduce::measure::Failure;
 use crate::time::{Span, Time};
 use crate::world;
@@ -19,7 +17,7 @@ const BEGIN: Span = Span::from_us(20_000);
 const WARM_UP: Span = Span::from_us(5_000);
 const MEASURED: Span = Span::from_us(20_000);
 
-/// Which node sends to which.
+/// The receiver of each node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permutation {
     /// Each to its right neighbour.
@@ -35,7 +33,7 @@ pub enum Permutation {
 pub struct Exchange {
     /// Number of nodes, even.
     pub nodes: usize,
-    /// Which sends to which.
+    /// The receiver of each.
     pub permutation: Permutation,
     /// Bytes of data of a request; none: a short message of four words, and one under way.
     pub data_bytes: usize,
@@ -105,38 +103,27 @@ impl Exchange {
             Time::ZERO + BEGIN + WARM_UP,
             Time::ZERO + BEGIN + WARM_UP + MEASURED,
         );
-        let came = Rc::new(Cell::new(0_u64));
-        let times = Rc::new(RefCell::new(Vec::new()));
-        let (count, log) = (Rc::clone(&came), Rc::clone(&times));
-        let replied = move || {
-            count.set(count.get() + 1);
-            log.borrow_mut().push(world::now());
-        };
-        let (endpoint, to) = member.client(peer, "endpoint", replied)?;
+        let client = member.client(peer, "endpoint")?;
         let data = vec![7; self.data_bytes];
         world::pause((Time::ZERO + BEGIN).since(world::now()));
         let mut trips = Span::ZERO;
         while world::now() < until {
+            let (asked, before) = (world::now(), client.replies());
+            client.request(&data)?;
             if self.data_bytes > 0 {
-                endpoint.request_medium(&to, MEDIUM, &data, &WORDS, Wait::Forever)?;
                 continue;
             }
-            let (asked, before) = (world::now(), came.get());
-            endpoint.request(&to, REQUEST, &WORDS, Wait::Forever)?;
-            while came.get() == before {
-                member.bundle.serve(Wait::Forever)?;
-            }
+            client.await_replies(before + 1)?;
             let answered = world::now();
             if answered >= from && answered < until {
                 trips += answered.since(asked);
             }
         }
         finished.fetch_add(1, Ordering::Relaxed);
-        while endpoint.outstanding()? > 0 || finished.load(Ordering::Relaxed) < self.nodes {
+        while client.outstanding()? > 0 || finished.load(Ordering::Relaxed) < self.nodes {
             member.bundle.serve(Wait::millis(1))?;
         }
-        let times = times.borrow();
-        let replies = times.iter().filter(|&&time| time >= from && time < until);
-        Ok((replies.count() as u64, trips))
+        let replies = client.replies_between(from, until);
+        Ok((replies.len() as u64, trips))
     }
 }

@@ -1,15 +1,13 @@
 //! Clients of one server, all at once: the same endpoint (Figures 7 to 9), or one for each client
 //! (Figures 10 and 11).
 
-use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use hamlyn::Wait;
 use hamlyn_am::{Error, Statistics};
 
-use super::cluster::{Cluster, MEDIUM, Member, Part, REQUEST, WORDS};
+use super::cluster::{Cluster, Member, Part};
 use crate::reproduce::measure::Failure;
 use crate::time::{Span, Time};
 use crate::world;
@@ -129,45 +127,29 @@ impl Load {
         let begin = Time::ZERO + BEGIN + APART * at as u64;
         let from = Time::ZERO + BEGIN + APART * self.clients as u64 + self.warm_up;
         let until = from + self.measured;
-        let came = Rc::new(Cell::new(0_u64));
-        let times = Rc::new(std::cell::RefCell::new(Vec::new()));
-        let (count, log) = (Rc::clone(&came), Rc::clone(&times));
-        let replied = move || {
-            count.set(count.get() + 1);
-            log.borrow_mut().push(world::now());
-        };
-        let (endpoint, to) = member.client("server", &format!("endpoint-{own}"), replied)?;
+        let client = member.client("server", &format!("endpoint-{own}"))?;
         let data = vec![7; self.data_bytes];
         world::pause(begin.since(world::now()));
         let mut round_trips = Span::ZERO;
         while world::now() < until {
-            while endpoint.outstanding()? >= self.under_way {
+            while client.outstanding()? >= self.under_way {
                 member.bundle.serve(Wait::Forever)?;
             }
             let asked = world::now();
-            if self.data_bytes == 0 {
-                endpoint.request(&to, REQUEST, &WORDS, Wait::Forever)?;
-            } else {
-                endpoint.request_medium(&to, MEDIUM, &data, &WORDS, Wait::Forever)?;
-            }
+            client.request(&data)?;
             if self.under_way == 1 {
-                let before = came.get();
-                while came.get() == before {
-                    member.bundle.serve(Wait::Forever)?;
-                }
+                client.await_replies(client.replies() + 1)?;
                 let answered = world::now();
                 if answered >= from && answered < until {
                     round_trips += answered.since(asked);
                 }
             }
         }
-        while endpoint.outstanding()? > 0 {
+        while client.outstanding()? > 0 {
             member.bundle.serve(Wait::Forever)?;
         }
-        let times = times.borrow();
-        let replies = times.iter().filter(|&&time| time >= from && time < until);
         Ok(Client {
-            replies: replies.copied().collect(),
+            replies: client.replies_between(from, until),
             round_trips,
             statistics: member.statistics(),
         })

@@ -1,14 +1,12 @@
 //! Figure 5: LogP by the paper's own method.
 
-use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use hamlyn::Wait;
 use hamlyn_am::Error;
 
-use super::cluster::{Cluster, Member, Part, REQUEST, WORDS};
+use super::cluster::{Cluster, Member, Part};
 use crate::reproduce::measure::Failure;
 use crate::time::Span;
 use crate::world;
@@ -76,9 +74,7 @@ pub fn bursts(cluster: &Cluster, wanted: &[(u64, Span)]) -> Result<Vec<Burst>, F
 }
 
 fn issue(member: &Member, wanted: &[(u64, Span)]) -> Result<Vec<Burst>, Error> {
-    let came = Rc::new(Cell::new(0_u64));
-    let count = Rc::clone(&came);
-    let (endpoint, to) = member.client("server", "endpoint", move || count.set(count.get() + 1))?;
+    let client = member.client("server", "endpoint")?;
     let mut measured = Vec::new();
     let mut sent = 0;
     // The first message introduces the client.
@@ -86,7 +82,7 @@ fn issue(member: &Member, wanted: &[(u64, Span)]) -> Result<Vec<Burst>, Error> {
         world::pause(QUIET);
         let began = world::now();
         for _ in 0..requests {
-            endpoint.request(&to, REQUEST, &WORDS, Wait::Forever)?;
+            client.request(&[])?;
             sent += 1;
             if delay != Span::ZERO {
                 world::compute(delay);
@@ -94,9 +90,7 @@ fn issue(member: &Member, wanted: &[(u64, Span)]) -> Result<Vec<Burst>, Error> {
             }
         }
         let issued = world::now();
-        while came.get() < sent {
-            member.bundle.serve(Wait::Forever)?;
-        }
+        client.await_replies(sent)?;
         let each = |span: Span| span.as_us_f64() / requests as f64;
         measured.push(Burst {
             requests,

@@ -224,8 +224,8 @@ fn curves_of_bandwidth_cross() {
     assert!(rate(Dma::Consistent, 4_096) < rate(Dma::Streaming, 4_096));
 }
 
-/// Who is refused waits longer each time, and those that are answered ask again at once: clients of
-/// a queue that is too short for all starve. A queue that holds all is fair.
+/// A client that is refused waits longer each time, and those that are answered ask again at once:
+/// clients of a queue that is too short for all starve. A queue that holds all is fair.
 #[test]
 fn many_clients_of_a_short_queue_starve() {
     let many = short(loads::round_trips(64));
@@ -330,17 +330,7 @@ fn the_document_says_what_is() {
     let document = include_str!("../../../../../docs/reproduce-am2.md");
     for entry in &REPORT.entries {
         for figure in &entry.figures {
-            let verdict = match figure.verdict {
-                FigureVerdict::Input => "input",
-                FigureVerdict::Calibrated => "calibrated",
-                FigureVerdict::PredictedHit => "hit",
-                FigureVerdict::PredictedMissed => "missed",
-                FigureVerdict::Repeated => "repeated",
-            };
-            let line = format!(
-                "| {} | {} | {} {} | {:.2} | {verdict} |\n",
-                entry.id, figure.what, figure.paper, figure.unit, figure.ours
-            );
+            let line = figure.document_row(&entry.id);
             assert!(document.contains(&line), "missing: {line}");
         }
     }

@@ -85,17 +85,7 @@ fn the_document_says_what_is() {
         ));
         for entry in &report.entries {
             for figure in &entry.figures {
-                let verdict = match figure.verdict {
-                    FigureVerdict::Input => "input",
-                    FigureVerdict::Calibrated => "calibrated",
-                    FigureVerdict::PredictedHit => "hit",
-                    FigureVerdict::PredictedMissed => "missed",
-                    FigureVerdict::Repeated => "repeated",
-                };
-                says(&format!(
-                    "| {} | {} | {} {} | {:.2} | {verdict} |\n",
-                    entry.id, figure.what, figure.paper, figure.unit, figure.ours
-                ));
+                says(&figure.document_row(&entry.id));
             }
         }
     }

@@ -1,0 +1,15 @@
+//! A module with one test for each case, in that place and with that strategy.
+
+macro_rules! tests_of {
+    ($module:ident, $strategy:ident, $place:ident; $($cases:ident::$case:ident,)*) => {
+        mod $module {
+            $(
+                #[test]
+                fn $case() {
+                    let place = crate::Place::$place(hamlyn::Strategy::$strategy);
+                    crate::$cases::$case(crate::World::new(place));
+                }
+            )*
+        }
+    };
+}
