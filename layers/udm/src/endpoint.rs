@@ -60,7 +60,6 @@ impl<H: Host> Endpoint<H> {
         wait: Wait,
     ) -> Result<Self, Error> {
         let mut session = group.manager.session();
-        let own = session.identity().node;
         let new = NewPort::new()
             .group(group.gid)
             .handlers(HANDLERS_OF_PORT)
@@ -70,16 +69,18 @@ impl<H: Host> Endpoint<H> {
         drop(session);
         let item = format!("udm.{name}");
         let targets = group.meet(&item, &port.ticket(), wait)?;
-        let far = |target: &Target| {
-            let node = target.ticket().destination.node;
-            (node != 0 && node != own).then(Box::default)
-        };
-        let members = targets.into_iter().map(|target| Member {
-            far: far(&target),
-            target,
+        let session = group.manager.session();
+        let members = targets.into_iter().map(|target| {
+            let is_far = session.connection_state(target.link()).is_some();
+            Member {
+                far: is_far.then(Box::default),
+                target,
+            }
         });
+        let members = members.collect();
+        drop(session);
         Ok(Self {
-            members: members.collect(),
+            members,
             group,
             port,
             links: Vec::new(),
@@ -262,6 +263,9 @@ impl<H: Host> Endpoint<H> {
                 length_bytes,
                 most_bytes,
             });
+        }
+        if let Some(end) = self.group.lost(to) {
+            return Err(InjectError::Lost { to, end });
         }
         if let Some(reason) = self.group.refused(to) {
             // What follows would wait for that one for ever.

@@ -199,13 +199,15 @@ impl<H: Host> Shared<H> {
             // Not all ask one at the same time.
             let node = (self.me + step) % self.nodes();
             let connect = |cause| Error::Connect { node, cause };
-            let theirs = if node == self.me {
+            let mut theirs = if node == self.me {
                 *ticket
             } else {
                 let address = Address::Name(&self.addresses[node as usize]);
                 let bytes = session.ask(address, item, wait).map_err(connect)?;
                 Ticket::from_bytes(&bytes).map_err(|cause| Error::Offer { node, cause })?
             };
+            // Its own group, not that which the receiver's ticket names: the receiver compares.
+            theirs.base = self.gid;
             let target = session.target(&theirs, wait).map_err(connect)?;
             self.state.borrow_mut().interfaces[node as usize] = Some(theirs.destination);
             targets[node as usize] = Some(target);

@@ -176,6 +176,13 @@ impl<S: 'static, H: Host> Udm<S, H> {
         Ok(self.endpoint.is_available()?)
     }
 
+    /// Waits until a message is there, or a node is lost, as long as `wait` says; true if a message
+    /// is there. Runs no handler.
+    pub fn await_message(&mut self, wait: Wait) -> Result<bool, Error> {
+        self.endpoint.await_news(wait)?;
+        self.is_available()
+    }
+
     /// The next message, if there is one: its handler does not run.
     pub fn extract(&mut self) -> Result<Option<&Message>, Error> {
         self.check()?;
