@@ -119,6 +119,16 @@ impl<S: 'static, H: Host> Udm<S, H> {
         self.endpoint.inject(to, handler, words, Wait::Poll)
     }
 
+    /// Injects a message of bytes if there is room, without a wait.
+    pub fn try_inject_bytes(
+        &mut self,
+        to: u32,
+        handler: u16,
+        bytes: &[u8],
+    ) -> Result<(), InjectError> {
+        self.endpoint.send(to, handler, bytes, Wait::Poll)
+    }
+
     /// Injects a message of bytes, up to [`Udm::bytes_max`]. Otherwise like [`Udm::inject`].
     pub fn inject_bytes(&mut self, to: u32, handler: u16, bytes: &[u8]) -> Result<(), InjectError> {
         match self.begin_injection() {
