@@ -1,9 +1,10 @@
 //! An end point without its handlers and state: the port, the nodes that it reaches, and the
 //! register of atomicity.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use hamlyn::engine::memory::LinkId;
+use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Session, Target, Wait};
 
@@ -35,7 +36,7 @@ struct Member {
 }
 
 pub(crate) struct Endpoint<H: Host> {
-    pub(crate) group: Rc<Shared<H>>,
+    pub(crate) group: Arc<Shared<H>>,
     port: Port,
     members: Vec<Member>,
     /// By the index of a link, its generation and the node from which it comes.
@@ -54,7 +55,7 @@ pub(crate) struct Endpoint<H: Host> {
 impl<H: Host> Endpoint<H> {
     /// Opens a port, and meets the nodes that have one under that name.
     pub(crate) fn open(
-        group: Rc<Shared<H>>,
+        group: Arc<Shared<H>>,
         name: &str,
         options: &UdmOptions,
         wait: Wait,
@@ -156,6 +157,10 @@ impl<H: Host> Endpoint<H> {
         };
         into.set(node, handler, &bytes);
         true
+    }
+
+    pub(crate) fn port_name(&self) -> PortName {
+        self.port.name()
     }
 
     /// A message was extracted by the program or a handler.

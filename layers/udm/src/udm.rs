@@ -18,7 +18,7 @@ use crate::options::{Interrupt, UdmOptions};
 const VISIT: usize = 64;
 
 /// An end point of User Direct Messaging: a node's handlers with the state that they share. It
-/// stays in its thread.
+/// belongs to one thread at a time; with [`Udm::with_upcalls`] handlers have another one.
 pub struct Udm<S: 'static, H: Host = ProcessHost> {
     pub(crate) endpoint: Endpoint<H>,
     handlers: Vec<Option<Handler<S, H>>>,
@@ -26,7 +26,7 @@ pub struct Udm<S: 'static, H: Host = ProcessHost> {
     tasks: Tasks<S, H>,
     /// The message of the handler that runs, or that was extracted last.
     message: Message,
-    interrupt: Interrupt,
+    pub(crate) interrupt: Interrupt,
     pub(crate) barrier: Barrier,
     /// An error of a section that was dropped.
     failure: Option<Error>,
@@ -75,7 +75,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
     pub fn on(
         &mut self,
         handler: u16,
-        run: impl for<'a> FnMut(Arrival<'a, S, H>) -> Call<'a, S, H> + 'static,
+        run: impl for<'a> FnMut(Arrival<'a, S, H>) -> Call<'a, S, H> + Send + 'static,
     ) -> Result<(), Error> {
         if handler >= HANDLERS_MAX {
             return Err(Error::BadHandler { handler });
@@ -259,7 +259,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     /// Runs `task` when atomicity ends, after those that were spawned before: at once at the next
     /// poll, outside of a section. Allocates.
-    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + 'static) {
+    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + Send + 'static) {
         self.tasks.push_back(Box::new(task));
     }
 
