@@ -36,8 +36,11 @@ fn main() -> Outcome {
         call
     })?;
     udm.on(COUNT, |arrival| {
-        let call = arrival.extract();
-        println!("{:2}: {}", call.word(0), call.word(1));
+        let mut call = arrival.extract();
+        let (sum, count) = (call.word(0) as usize, call.word(1));
+        if let Some(place) = call.state().get_mut(sum) {
+            *place = count;
+        }
         call
     })?;
     let mut dice = u64::from(job.proc) + 1;
@@ -52,7 +55,12 @@ fn main() -> Outcome {
             let count = udm.atomic()[sum as usize];
             udm.inject(0, COUNT, &[sum, count])?;
         }
-        udm.barrier(LONG)?;
+    }
+    udm.barrier(LONG)?;
+    if job.proc == 0 {
+        for (sum, count) in udm.state().iter().enumerate().skip(2) {
+            println!("{sum:2}: {count}");
+        }
     }
     udm.flush(LONG)?;
     Ok(())

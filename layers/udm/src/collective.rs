@@ -40,7 +40,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
             }
         }
         // The round of one may have come before what others had injected.
-        while self.run(VISIT, false)? > 0 {}
+        while self.run(VISIT, false)? > 0 || self.endpoint.poll() > 0 {}
         Ok(())
     }
 
