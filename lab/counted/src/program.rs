@@ -415,8 +415,8 @@ impl Ends for Sections {
     }
 
     #[inline]
-    fn receive(&mut self, _: usize) -> Result<()> {
-        Ok(())
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        self.send(turn)
     }
 }
 
