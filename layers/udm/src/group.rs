@@ -1,8 +1,9 @@
 //! A group: the nodes of one parallel program, as one of them has it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hamlyn::engine::packet::SlotName;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::Supply;
 use hamlyn::host::process::ProcessHost;
@@ -20,6 +21,8 @@ use crate::limits::NODES_MAX;
 
 /// Events that are kept until they are asked for.
 const EVENTS_MAX: usize = 64;
+/// Ports whose refusals are kept.
+const REFUSED_MAX: usize = 4096;
 /// Events that one look takes.
 const EVENTS_PER_LOOK: usize = 16;
 
@@ -68,7 +71,8 @@ struct State {
     /// The interfaces of the nodes, as far as they are known.
     interfaces: Vec<Option<Destination>>,
     lost: Vec<Option<LinkEnd>>,
-    refused: Vec<Option<Return>>,
+    /// By node and port, why it has refused a message of this one.
+    refused: BTreeMap<(u32, u32), Return>,
     events: VecDeque<Event>,
     missed: u64,
     /// Counts losses and refusals.
@@ -82,6 +86,13 @@ impl State {
             .iter()
             .position(is_it)
             .map(|node| node as u32)
+    }
+
+    /// A peer can invent refusals, so they are bounded.
+    fn refuse(&mut self, node: u32, port: SlotName, reason: Return) {
+        if self.refused.len() < REFUSED_MAX {
+            self.refused.insert((node, port.to_bits()), reason);
+        }
     }
 
     fn tell(&mut self, event: Event) {
@@ -103,7 +114,8 @@ impl<H: Host> Clone for Group<H> {
 
 impl<H: Host> Group<H> {
     /// A group over the interface of that manager, whose name is the one by which the others reach
-    /// this node. Allocates, and does not block: nodes are met when end points are opened.
+    /// this node. It takes the manager's events. Allocates, and does not block: nodes are met when
+    /// end points are opened.
     ///
     /// # Errors
     ///
@@ -124,7 +136,6 @@ impl<H: Host> Group<H> {
         let mut state = State {
             interfaces: vec![None; nodes],
             lost: vec![None; nodes],
-            refused: vec![None; nodes],
             ..State::default()
         };
         state.interfaces[me as usize] = Some(manager.session().identity());
@@ -244,7 +255,7 @@ impl<H: Host> Shared<H> {
                     if let Some(node) = to.and_then(|interface| state.node_of(&interface)) {
                         let reason = returned.reason;
                         state.changes += 1;
-                        state.refused[node as usize] = Some(reason);
+                        state.refuse(node, returned.slot, reason);
                         state.tell(Event::Refused { node, reason });
                     }
                 }
@@ -278,8 +289,9 @@ impl<H: Host> Shared<H> {
         *self.state().lost.get(node as usize)?
     }
 
-    /// Why a node has refused a message, if it has.
-    pub(crate) fn refused(&self, node: u32) -> Option<Return> {
-        *self.state().refused.get(node as usize)?
+    /// Why a port of a node has refused a message, if it has.
+    pub(crate) fn refused(&self, node: u32, port: SlotName) -> Option<Return> {
+        let state = self.state();
+        state.refused.get(&(node, port.to_bits())).copied()
     }
 }
