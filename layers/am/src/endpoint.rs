@@ -6,13 +6,13 @@ use std::rc::Rc;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Area, Host, LinkEnd, Session, Wait};
 
-use crate::begin::{attempt, begin_get, begin_transfer};
+use crate::bulk::Bulk;
 use crate::call::{Call, Deferred, Outcome, Reply};
 use crate::error::Error;
 use crate::name::{Name, Tag, key_of};
 use crate::peer::{EndpointId, ServedState};
 use crate::poll::NodeState;
-use crate::port::{EndpointState, Handler, Incoming, Segment};
+use crate::port::{EndpointState, Handler, Incoming};
 use crate::returned::Returned;
 use crate::send::{Attempt, Request, check};
 use crate::shared::Shared;
@@ -74,6 +74,7 @@ impl<H: Host> Endpoint<H> {
     /// yet come back ([`Reason::BadTag`](crate::Reason::BadTag)); those that came are taken.
     pub fn set_tag(&mut self, tag: Tag) -> Result<(), Error> {
         let (mut node, mut session) = self.shared.enter()?;
+        node.state.shut_segment(&mut session, self.id)?;
         let endpoint = node.state.endpoints.get(self.id).ok_or(Error::Stale)?;
         let secret = endpoint.introduction.secret();
         session.rekey_port(&mut endpoint.port, key_of(&secret, tag))?;
@@ -91,9 +92,12 @@ impl<H: Host> Endpoint<H> {
         self.with(|endpoint| endpoint.is_resident)
     }
 
-    /// Requests of it that are neither answered nor returned.
+    /// Requests and transfers of it that are neither answered nor returned.
     pub fn outstanding(&self) -> Result<u32, Error> {
-        self.with(|endpoint| endpoint.outstanding)
+        let (mut node, _session) = self.shared.enter()?;
+        let waiting = node.state.transfers.waiting(self.id);
+        let endpoint = node.state.endpoints.get(self.id).ok_or(Error::Stale)?;
+        Ok(endpoint.outstanding + waiting)
     }
 
     // Handlers.
@@ -181,8 +185,8 @@ impl<H: Host> Endpoint<H> {
                 segment_bytes: 0,
             });
         }
-        let segment = segment.map(|(area, length_bytes)| Segment { area, length_bytes });
-        self.with(|endpoint| endpoint.receiving.segment = segment)
+        let (mut node, mut session) = self.shared.enter()?;
+        node.set_segment(&mut session, self.id, segment)
     }
 
     /// Sets a segment of that length, zeroed: the area is both this endpoint's and the caller's.
@@ -277,7 +281,7 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<(), Error> {
         self.number_of(over)?;
         let request = Request::short(handler, arguments);
-        self.until_sent(wait, |node, session| attempt(node, session, over, &request))
+        self.until_sent(wait, |node, session| node.attempt(session, over, &request))
     }
 
     /// Sends a request with data, which the handler is shown (`AM_RequestIM`). They are copied.
@@ -292,7 +296,7 @@ impl<H: Host> Endpoint<H> {
         wait: Wait,
     ) -> Result<(), Error> {
         let request = self.medium(over, handler, data, arguments)?;
-        self.until_sent(wait, |node, session| attempt(node, session, over, &request))
+        self.until_sent(wait, |node, session| node.attempt(session, over, &request))
     }
 
     fn medium<'a>(
@@ -340,8 +344,18 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<(), Error> {
         self.number_of(over)?;
         check(handler, arguments)?;
+        let bulk = Bulk {
+            handler,
+            offset,
+            data,
+            arguments,
+        };
+        let mut lending = Lending {
+            shared: &self.shared,
+            number: None,
+        };
         self.until_sent(wait, |node, session| {
-            begin_transfer(node, session, over, handler, offset, data, arguments)
+            node.transfer(session, over, bulk, wait, &mut lending.number)
         })
     }
 
@@ -360,7 +374,7 @@ impl<H: Host> Endpoint<H> {
         self.number_of(over)?;
         check(handler, arguments)?;
         self.until_sent(wait, |node, session| {
-            begin_get(node, session, over, handler, &from, to, arguments)
+            node.get(session, over, handler, &from, to, arguments)
         })
     }
 
@@ -442,6 +456,22 @@ impl<H: Host> Endpoint<H> {
         to.end();
         node.state.send_due(&mut session);
         Ok(())
+    }
+}
+
+/// The data of a call are in the hands of a transfer. However the call ends, that has them no longer.
+struct Lending<'a, H: Host> {
+    shared: &'a Shared<H>,
+    number: Option<u32>,
+}
+
+impl<H: Host> Drop for Lending<'_, H> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number
+            && let Ok((mut node, _session)) = self.shared.enter()
+        {
+            node.end_lending(number);
+        }
     }
 }
 

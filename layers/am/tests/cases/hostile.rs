@@ -194,7 +194,7 @@ impl Forger {
             bytes.to_vec()
         };
         let reply = |value: u32| [word(ASK, 1, 0, 0), value.to_le_bytes().to_vec()].concat();
-        let credit = |stamp: u16| [word(0, 0, 8, 0), stamp.to_le_bytes().to_vec()].concat();
+        let credit = |stamp: u16| [word(0, 0, 9, 0), stamp.to_le_bytes().to_vec()].concat();
         let credits = 31;
         for (stamp, bytes) in [
             // Records that are free, and other uses of those that are not.
@@ -203,16 +203,16 @@ impl Forger {
             ((first & !31) | 30, reply(3)),
             (credits, credit(first ^ 1 << 11)),
             // The rejection of a reply that was never sent, and no message at all.
-            (first, word(0, 0, 7, 2)),
+            (first, word(0, 0, 8, 2)),
             (first, word(ASK, 17, 0, 0)),
             (first ^ 1 << 5, Vec::new()),
             // An answer, and others of the same request.
             (first, reply(77)),
             (first, reply(78)),
             (credits, credit(first)),
-            (first, word(0, 0, 6, 2)),
+            (first, word(0, 0, 7, 2)),
             // A return for a reason that nobody knows, and a reply after it.
-            (second, word(0, 0, 6, 200)),
+            (second, word(0, 0, 7, 200)),
             (second, reply(79)),
             // A credit twice.
             (credits, credit(third)),
@@ -253,7 +253,7 @@ fn lie(player: &crate::player::Player<'_>, messages: u64) -> Result<(), Error> {
             // A handler, a small number of arguments, a category, introduced or not.
             bytes[0] = [ASK, 0, 99][random(3) as usize];
             bytes[1] = random(20) as u8;
-            bytes[2] = random(11) as u8;
+            bytes[2] = random(12) as u8;
             bytes[3] = random(2) as u8;
             if bytes[1] == 2 && random(2) == 0 {
                 bytes.truncate(16);

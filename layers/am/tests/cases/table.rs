@@ -7,7 +7,6 @@ in_every_place! {
     messages::credits_come_back,
     messages::credits_bound_what_is_outstanding,
     messages::transfers_and_gets_are_whole,
-    messages::a_get_asks_again_for_the_rest,
     messages::a_source_can_be_mapped,
     messages::bundles_are_polled_apart,
     messages::a_node_talks_to_itself,
