@@ -18,7 +18,7 @@ pub(crate) struct Segment {
     pub(crate) length_bytes: u64,
     /// No other segment of the node has or had it.
     pub(crate) number: u64,
-    opened: Option<Opened>,
+    opened: Option<Box<Opened>>,
 }
 
 /// A slot over all of a segment, of which senders have tickets; and its memory as a region, if it
@@ -59,7 +59,7 @@ impl Segment {
                     session.share(&slot, all, Access::Writable, Holders::Linked)
                 });
                 let region = region.and_then(Result::ok);
-                opened.insert(Opened { slot, region })
+                opened.insert(Box::new(Opened { slot, region }))
             }
         };
         let ticket = opened.slot.fast_ticket(0, length_bytes);

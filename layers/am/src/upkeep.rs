@@ -452,6 +452,7 @@ impl State {
                     handler: head.handler,
                     arguments: body.arguments.as_slice(),
                     data: message.data.as_deref().unwrap_or(body.data),
+                    length_bytes: body.place.length_bytes.max(body.data.len() as u64),
                     offset: body.place.offset,
                 });
             }
