@@ -449,6 +449,10 @@ impl State {
             Ok(Progress::Done) => {}
             Ok(Progress::Waits) => return Ok(Some(Halt::Blocked(Blocked::Room))),
             Ok(Progress::Sent) => return Ok(Some(Halt::Fence)),
+            Ok(Progress::Gone) => {
+                transfer.end(Some(Reason::Unreachable));
+                return Ok(None);
+            }
             Err(error) => {
                 transfer.end(Some(match error {
                     SendError::PeerLost(_) => Reason::Unreachable,
@@ -568,6 +572,8 @@ impl State {
                 return Ok(false);
             }
             Ok(Progress::Sent) => return Ok(false),
+            // Nobody waits for the answer.
+            Ok(Progress::Gone) => {}
             Err(_) => traffic.answer_asked(link, stamp, Err(Reason::BadLength)),
         }
         Ok(true)

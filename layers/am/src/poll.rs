@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hamlyn::engine::memory::LinkId;
-use hamlyn::{CompletionQueue, Host, Port, PortSet, Session, Source};
+use hamlyn::error::FenceError;
+use hamlyn::{CompletionError, CompletionQueue, Host, Port, PortSet, Session, Source};
 
 use crate::error::Error;
 use crate::peer::EndpointId;
@@ -283,7 +284,11 @@ impl NodeState {
             self.fences_under_way -= 1;
             let link = LinkId::from_bits(completion.context);
             if let Some(peer) = self.state.traffic.peers.get(link) {
-                peer.delivery.answered();
+                let is_gone = matches!(
+                    completion.result,
+                    Err(CompletionError::Fence(FenceError::PeerLost(_)))
+                );
+                peer.delivery.answered(is_gone);
                 self.state.traffic.fence_if_wanted(link);
             }
         }

@@ -130,7 +130,9 @@ impl State {
         {
             writing.was_followed(&mut peer.delivery);
         }
-        if failed == Some(Reason::Moved)
+        // The segment is not what it was, or the handler.
+        if failed.is_some()
+            && let Stage::Last = transfer.stage
             && let Ok(mapped) = self.endpoints.mapped(&transfer.translation)
         {
             mapped.remote = None;

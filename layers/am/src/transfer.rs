@@ -204,15 +204,20 @@ impl Transfers {
         Some(transfer)
     }
 
-    /// A slot has refused data: whatever is written there is so in vain.
-    pub(crate) fn refused_by(&mut self, link: LinkId, slot: u32) {
-        for transfer in self.iter_mut() {
-            let writing = transfer.writing.as_ref();
-            if writing.is_some_and(|writing| writing.is_to(link, slot))
-                && let Stage::Write { .. } = transfer.stage
-            {
+    /// A slot has refused data: whatever is written there is so in vain. The translations of those
+    /// transfers.
+    pub(crate) fn refused_by(
+        &mut self,
+        link: LinkId,
+        slot: u32,
+    ) -> impl Iterator<Item = Translation> {
+        self.iter_mut().filter_map(move |transfer| {
+            let writing = transfer.writing.as_ref()?;
+            let is_it = writing.is_to(link, slot) && matches!(transfer.stage, Stage::Write { .. });
+            is_it.then(|| {
                 transfer.was_moved();
-            }
-        }
+                transfer.translation
+            })
+        })
     }
 }

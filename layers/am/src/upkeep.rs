@@ -109,7 +109,11 @@ impl State {
         };
         let link = peer.link;
         if back.kind == TicketKind::Slot {
-            self.transfers.refused_by(link, back.slot.to_bits());
+            for over in self.transfers.refused_by(link, back.slot.to_bits()) {
+                if let Ok(mapped) = self.endpoints.mapped(&over) {
+                    mapped.remote = None;
+                }
+            }
             return self.traffic.refused_by(link, back.slot.to_bits());
         }
         let replies = peer.replies.as_ref().map(|target| target.ticket().slot);

@@ -27,6 +27,8 @@ pub(crate) struct Delivery {
     asked: Option<u64>,
     /// A fence is to tell of more.
     pub(crate) is_wanted: bool,
+    /// Nobody takes any more. The end of the link is known later.
+    is_gone: bool,
 }
 
 impl Delivery {
@@ -41,8 +43,9 @@ impl Delivery {
         self.is_wanted = false;
     }
 
-    /// The fence has ended.
-    pub(crate) fn answered(&mut self) {
+    /// The fence has ended, well or not.
+    pub(crate) fn answered(&mut self, is_gone: bool) {
+        self.is_gone |= is_gone;
         if let Some(asked) = self.asked.take() {
             self.known_until(asked);
         }
@@ -87,6 +90,8 @@ pub(crate) enum Progress {
     Sent,
     /// A message that is sent now comes after them.
     Done,
+    /// Nobody is there.
+    Gone,
 }
 
 /// See the module.
@@ -142,6 +147,9 @@ impl Writing {
         let kept = session.undelivered_kept(link).unwrap_or(u64::MAX);
         let window = kept.saturating_sub(OTHERS_MAX).clamp(1, PACKETS_MAX);
         self.keeps_order = session.keeps_order(link);
+        if delivery.is_gone {
+            return Ok(Progress::Gone);
+        }
         let mut packets = 0;
         while self.sent_bytes < self.length_bytes {
             let under_way = delivery.sent - delivery.known;
