@@ -37,6 +37,7 @@ in_every_place! {
     residency::a_call_loads_its_endpoint,
     random::random_programs_agree_with_a_model,
     hostile::forged_answers_count_once,
+    hostile::a_ticket_ends_with_the_tag,
     hostile::a_peer_that_lies_harms_nobody,
     misuse::misuse_is_an_error,
     misuse::nodes_and_bundles_are_told_apart,
