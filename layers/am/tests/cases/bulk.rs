@@ -340,9 +340,13 @@ pub(crate) fn long_transfers_come_back_with_their_data(world: World) {
                 }
                 made = changes.get();
                 match made {
-                    1 => *segment.borrow_mut() = Some(endpoint.new_segment(LENGTH).unwrap()),
+                    1 => *segment.borrow_mut() = Some(endpoint.new_segment(3 * LENGTH).unwrap()),
+                    2 => *segment.borrow_mut() = Some(endpoint.new_segment(LENGTH).unwrap()),
                     _ => endpoint.clear_handler(PUT).unwrap(),
                 }
+                let made =
+                    |call: &mut hamlyn_am::Call<'_>, numbers: &[u32]| call.reply(ANSWER, numbers);
+                endpoint.on_short(CHANGE + changes.get(), made).unwrap();
             });
         }
         let ends = collect(&mut endpoint);
@@ -368,16 +372,25 @@ pub(crate) fn long_transfers_come_back_with_their_data(world: World) {
         let wrong = player.map(&endpoint, 0, "server", OTHER_TAG);
         endpoint.transfer(&wrong, PUT, 0, &data(3), &[3], LONG)?;
         one_end(Reason::BadTag);
-        // A shorter segment, of which the sender does not know. The data may be the caller's again.
-        let change = |id| {
-            endpoint.request(&to, CHANGE, &[id], LONG)?;
+        let changes = Cell::new(0);
+        let change = || {
+            endpoint.request(&to, CHANGE, &[0], LONG)?;
             assert_eq!(all_end(player, &endpoint, &ends, 1), [End::Answer]);
-            // It has made the change when it has answered the next request.
-            endpoint.request(&to, CHANGE + 1, &[id], LONG)?;
-            all_end(player, &endpoint, &ends, 1);
-            Ok::<_, Error>(())
+            // It has the handler of that number when the change was made.
+            changes.set(changes.get() + 1);
+            loop {
+                endpoint.request(&to, CHANGE + changes.get(), &[0], LONG)?;
+                if all_end(player, &endpoint, &ends, 1) == [End::Answer] {
+                    return Ok::<_, Error>(());
+                }
+            }
         };
-        change(4)?;
+        // Another segment, as good as that: the data are written once more, as they are here.
+        change()?;
+        endpoint.transfer(&to, PUT, LENGTH, &data(3), &[3], Wait::Poll)?;
+        assert_eq!(all_end(player, &endpoint, &ends, 1), [End::Answer]);
+        // A shorter one, of which the sender does not know. The data may be the caller's again.
+        change()?;
         endpoint.transfer(&to, PUT, LONG_PLACE, &data(5), &[5], LONG)?;
         match all_end(player, &endpoint, &ends, 1)[..] {
             [End::Back(Reason::BadLength | Reason::BadOffset | Reason::Moved, _)] => {}
@@ -392,7 +405,7 @@ pub(crate) fn long_transfers_come_back_with_their_data(world: World) {
             assert_eq!(all_end(player, &endpoint, &ends, 1), [End::Answer]);
         }
         // A handler that it has no longer.
-        change(8)?;
+        change()?;
         endpoint.transfer(&to, PUT, 0, &data(9), &[9], LONG)?;
         let end = all_end(player, &endpoint, &ends, 1);
         assert!(
