@@ -89,15 +89,14 @@ impl Transfer {
     }
 
     /// The data did not find the segment that they were for: asks for it once more, if they are
-    /// there still.
-    pub(crate) fn was_moved(&mut self) {
-        match self.is_repeated || self.data.is_none() && !self.is_lent {
-            true => self.end(Some(Reason::Moved)),
-            false => {
-                self.is_repeated = true;
-                self.stage = Stage::Ask;
-            }
+    /// there still. False if not.
+    fn repeat(&mut self) -> bool {
+        let may = !self.is_repeated && (self.data.is_some() || self.is_lent);
+        if may {
+            self.is_repeated = true;
+            self.stage = Stage::Ask;
         }
+        may
     }
 
     /// True if it must ask for the receiver's segment whatever is known of that.
@@ -108,8 +107,11 @@ impl Transfer {
     /// A request of it was answered, or came back for that reason.
     pub(crate) fn request_ended(&mut self, failed: Option<Reason>) {
         self.in_flight = false;
+        let is_last = matches!(self.stage, Stage::Last);
+        if is_last && failed == Some(Reason::Moved) && self.repeat() {
+            return;
+        }
         match (&self.stage, failed) {
-            (Stage::Last, Some(Reason::Moved)) => self.was_moved(),
             (_, Some(reason)) => self.end(Some(reason)),
             (Stage::Last, None) => self.end(None),
             // Its slot is closed when the own segment is replaced.
@@ -204,20 +206,21 @@ impl Transfers {
         Some(transfer)
     }
 
-    /// A slot has refused data: whatever is written there is so in vain. The translations of those
-    /// transfers.
+    /// A slot has refused data: whatever is written there is so in vain. Who cannot write them anew
+    /// hears of the reason by its last message. The translations of those transfers.
     pub(crate) fn refused_by(
         &mut self,
         link: LinkId,
         slot: u32,
     ) -> impl Iterator<Item = Translation> {
         self.iter_mut().filter_map(move |transfer| {
-            let writing = transfer.writing.as_ref()?;
-            let is_it = writing.is_to(link, slot) && matches!(transfer.stage, Stage::Write { .. });
-            is_it.then(|| {
-                transfer.was_moved();
-                transfer.translation
-            })
+            let writing = transfer.writing.as_mut()?;
+            if !writing.is_to(link, slot) || !matches!(transfer.stage, Stage::Write { .. }) {
+                return None;
+            }
+            writing.give_up();
+            transfer.repeat();
+            Some(transfer.translation)
         })
     }
 }

@@ -128,6 +128,11 @@ impl Writing {
         self.link() == link && self.target.ticket().slot.to_bits() == slot
     }
 
+    /// The rest is not sent.
+    pub(crate) fn give_up(&mut self) {
+        self.sent_bytes = self.length_bytes;
+    }
+
     /// The message after it was answered, or refused: so all of it was taken, or refused.
     pub(crate) fn was_followed(&self, delivery: &mut Delivery) {
         if self.keeps_order {
