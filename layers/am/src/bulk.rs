@@ -11,24 +11,23 @@
 //! receiver writes the data there, and answers.
 
 use std::ops::Range;
+use std::time::Duration;
 
-use hamlyn::engine::memory::LinkId;
-use hamlyn::{Host, NewSlot, SendError, Session, Target, Wait};
+use hamlyn::{Host, NewSlot, SendError, Session, Wait};
 
 use crate::call::Call;
 use crate::error::{Blocked, Error, Reason};
-use crate::peer::{EndpointId, ServedState};
+use crate::peer::EndpointId;
 use crate::poll::NodeState;
 use crate::send::{Attempt, Request};
 use crate::state::State;
-use crate::traffic::Again;
 use crate::transfer::{Stage, Transfer};
 use crate::translation::Translation;
-use crate::wire::{Category, Head, Place, Stamp};
-use crate::writing::{Progress, Source, Writing};
+use crate::wire::{Category, Place};
+use crate::writing::{Progress, Source};
 
 /// Time after which what found no room is tried again, if nothing has woken it before.
-const ROOM_NS: std::time::Duration = std::time::Duration::from_millis(1);
+pub(crate) const ROOM: Duration = Duration::from_millis(1);
 
 /// What a transfer waits for, beside answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,16 +35,6 @@ enum Halt {
     Blocked(Blocked),
     /// A fence, which tells that its data were taken.
     Fence,
-}
-
-/// A question of a peer for a segment, or for data of it.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) link: LinkId,
-    pub(crate) stamp: Stamp,
-    pub(crate) endpoint: EndpointId,
-    /// Data that are on their way, from an offset of the segment of that number.
-    pub(crate) data: Option<(Writing, u64, u64)>,
 }
 
 /// A bulk message of a call.
@@ -332,7 +321,7 @@ impl State {
             if !transfer.is_lent
                 && self.advance(session, number, None)? == Some(Halt::Blocked(Blocked::Room))
             {
-                session.look_within(ROOM_NS);
+                session.look_within(ROOM);
             }
             let Some(transfer) = self.transfers.get(number) else {
                 continue;
@@ -507,124 +496,6 @@ impl State {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Serves questions of peers, as far as there is room.
-    pub(crate) fn serve_asked<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-    ) -> Result<(), Error> {
-        for mut asked in std::mem::take(&mut self.traffic.asked) {
-            match self.serve(session, &mut asked)? {
-                true => {}
-                false => self.traffic.asked.push(asked),
-            }
-        }
-        Ok(())
-    }
-
-    /// Serves one. True if it has its answer, or its asker is gone.
-    fn serve<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        asked: &mut Asked,
-    ) -> Result<bool, Error> {
-        let Asked {
-            link,
-            stamp,
-            endpoint,
-            ref mut data,
-        } = *asked;
-        let endpoint = self.endpoints.get(endpoint);
-        let segment = endpoint.and_then(|endpoint| endpoint.receiving.segment.as_mut());
-        let traffic = &mut self.traffic;
-        let served = traffic.peers.request(link, stamp);
-        if served.is_none_or(|served| served.state != ServedState::Open) {
-            return Ok(true);
-        }
-        let Some((writing, from, number)) = data else {
-            let tickets = segment.map(|segment| segment.tickets(session));
-            let answered = match tickets {
-                Some(Ok(bytes)) => Ok(bytes),
-                // All slots are taken, say.
-                Some(Err(_)) => Err(Reason::Congestion),
-                None => Err(Reason::BadOffset),
-            };
-            traffic.answer_asked(link, stamp, answered.as_deref().map_err(|reason| *reason));
-            return Ok(true);
-        };
-        let Some(segment) = segment.filter(|segment| segment.number == *number) else {
-            traffic.answer_asked(link, stamp, Err(Reason::BadOffset));
-            return Ok(true);
-        };
-        let mut scratch = std::mem::take(&mut traffic.scratch);
-        let mut source = Source::Area(&segment.area, *from, &mut scratch);
-        let advanced = match traffic.peers.get(link) {
-            Some(peer) => writing.advance(session, &mut peer.delivery, &mut source),
-            None => Ok(Progress::Waits),
-        };
-        traffic.scratch = scratch;
-        traffic.fence_if_wanted(link);
-        match advanced {
-            Ok(Progress::Done) => traffic.answer_empty(link, stamp),
-            Ok(Progress::Waits) => {
-                session.look_within(ROOM_NS);
-                return Ok(false);
-            }
-            Ok(Progress::Sent) => return Ok(false),
-            // Nobody waits for the answer.
-            Ok(Progress::Gone) => {}
-            Err(_) => traffic.answer_asked(link, stamp, Err(Reason::BadLength)),
-        }
-        Ok(true)
-    }
-}
-
-impl crate::traffic::Traffic {
-    /// Answers a question by the tickets of a segment, or returns it.
-    fn answer_asked(&mut self, link: LinkId, stamp: Stamp, answer: Result<&[u8], Reason>) {
-        let Some(served) = self.peers.request(link, stamp) else {
-            return;
-        };
-        let mut head = Head::new(Category::Tickets, 0);
-        match answer {
-            Ok(bytes) => served
-                .answer
-                .write(head, &[], Place::default(), bytes, None),
-            Err(reason) => {
-                head = Head::new(Category::Return, 0);
-                head.reason = reason.code();
-                served.answer.write_short(head, &[]);
-            }
-        }
-        served.state = ServedState::Unsent;
-        self.again(link, Again::Answer(stamp), 0);
-    }
-
-    /// A slot of a peer has refused data: the question that they answer has no use for more.
-    pub(crate) fn refused_by(&mut self, link: LinkId, slot: u32) {
-        let mut over = Vec::new();
-        self.asked.retain(|asked| {
-            let is_it = |(writing, ..): &(Writing, u64, u64)| writing.is_to(link, slot);
-            let is_over = asked.data.as_ref().is_some_and(is_it);
-            over.extend(is_over.then_some(asked.stamp));
-            !is_over
-        });
-        for stamp in over {
-            self.answer_empty(link, stamp);
-        }
-    }
-}
-
-impl Transfer {
-    /// Begins to write.
-    pub(crate) fn write(&mut self, target: &Target, proof: u64) {
-        let Place {
-            offset,
-            length_bytes,
-        } = self.place;
-        self.writing = Some(Writing::new(*target, offset, length_bytes));
-        self.stage = Stage::Write { proof };
     }
 }
 

@@ -71,7 +71,9 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sets the tag, at any time. Messages that were sent with the one before and have not come
-    /// yet come back ([`Reason::BadTag`](crate::Reason::BadTag)); those that came are taken.
+    /// yet come back ([`Reason::BadTag`](crate::Reason::BadTag)); those that came are taken. Nobody
+    /// who knew the one before writes into the segment any more; if others have mapped its memory,
+    /// its pages are copied.
     pub fn set_tag(&mut self, tag: Tag) -> Result<(), Error> {
         let (mut node, mut session) = self.shared.enter()?;
         node.state.shut_segment(&mut session, self.id)?;
@@ -173,7 +175,17 @@ impl<H: Host> Endpoint<H> {
     // The segment.
 
     /// Sets the segment to the first `length_bytes` of an area, into which bulk messages go and
-    /// from which gets read; or to none. At any time: a message that comes later keeps to it.
+    /// from which gets read; or to none. At any time: a message that comes later keeps to it, and
+    /// when this has returned, nobody writes into the segment before.
+    ///
+    /// Whoever has the tag may write the segment at any time. If it is all of an
+    /// [`Area::shared`](hamlyn::Area::shared), senders of this host map it and store their data
+    /// themselves, also while a handler looks at them.
+    ///
+    /// # Errors
+    ///
+    /// The range does not lie in the area; or memory that others have mapped cannot be taken back
+    /// ([`Error::Segment`]), and nothing has changed.
     pub fn set_segment(&mut self, segment: Option<(Area, u64)>) -> Result<(), Error> {
         if let Some((area, length_bytes)) = &segment
             && *length_bytes > 0
@@ -330,9 +342,19 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sends data to `offset` of the remote segment, and runs a bulk handler there when all of them
-    /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). They
-    /// are copied, so the caller's are free at once. Data that are too long for a medium message go
-    /// in parts, as the bundle is polled.
+    /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). When
+    /// this returns, the caller's data are free; the rest happens as the bundle is polled.
+    ///
+    /// Data that are too long for a medium message are written straight into the segment. A call
+    /// that waits takes them from where they are, and lasts until all of them are sent; if it is the
+    /// first over this translation to that handler, or if the call never waits, they are copied, and
+    /// sent as the bundle is polled. Data that were not copied are not
+    /// [returned](crate::Returned::data) if the receiver changes or ends when this has returned. A
+    /// call that waits maps a segment of shared memory the first time, which blocks for 100 ms at
+    /// most.
+    ///
+    /// Transfers to the same bytes, of which one is not answered yet, may land in any order. After an
+    /// error some of the data may be written.
     pub fn transfer(
         &self,
         over: &Translation,

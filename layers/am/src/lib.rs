@@ -71,6 +71,7 @@ mod residence;
 mod returned;
 mod segment;
 mod send;
+mod serving;
 mod shared;
 mod state;
 mod statistics;

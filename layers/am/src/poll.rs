@@ -31,7 +31,7 @@ const NO_BUNDLE: u32 = u32::MAX;
 /// The number of the reply port in a set of ports: no endpoint has it.
 const REPLIES: u64 = u64::MAX;
 /// Fences that are under way at a time.
-pub(crate) const FENCES_MAX: usize = 64;
+pub(crate) const FENCES_MAX: usize = 256;
 
 /// A node, in the hands of one call.
 pub(crate) struct NodeState {

@@ -6,12 +6,12 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::ticket::TicketKind;
 use hamlyn::{Host, Outbox, PortMessage, SendError, Ticket};
 
-use crate::bulk::Asked;
 use crate::call::{Answer, AnswerState, Call, Outcome};
 use crate::error::Reason;
 use crate::name::Introduction;
 use crate::peer::{EndpointId, Known, Peer, ServedState};
 use crate::port::Receiving;
+use crate::serving::Asked;
 use crate::traffic::{Again, Traffic};
 use crate::wire::{Arguments, Body, Category, Head, Stamp, parse};
 use crate::writing::Writing;

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use hamlyn::engine::memory::LinkId;
 
-use crate::bulk::Asked;
 use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
 use crate::peer::{Pauses, Peer, Peers, Record, RecordState, ServedState};
+use crate::serving::Asked;
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
 

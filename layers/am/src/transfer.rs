@@ -1,8 +1,8 @@
 //! Bulk messages that are longer than a medium one, and gets (`V 3.1`): their data go straight into
 //! the segment, and one message runs the handler.
 
-use hamlyn::Slot;
 use hamlyn::engine::memory::LinkId;
+use hamlyn::{Slot, Target};
 
 use crate::error::Reason;
 use crate::peer::EndpointId;
@@ -79,6 +79,16 @@ impl Transfer {
             segment: 0,
             slot: None,
         }
+    }
+
+    /// Begins to write, to the slot with that proof.
+    pub(crate) fn write(&mut self, target: &Target, proof: u64) {
+        let Place {
+            offset,
+            length_bytes,
+        } = self.place;
+        self.writing = Some(Writing::new(*target, offset, length_bytes));
+        self.stage = Stage::Write { proof };
     }
 
     /// It ends, for that reason if it failed; unless it has before.
