@@ -11,7 +11,6 @@
 //! receiver writes the data there, and answers.
 
 use std::ops::Range;
-use std::time::Duration;
 
 use hamlyn::{Host, NewSlot, SendError, Session, Wait};
 
@@ -24,10 +23,7 @@ use crate::state::State;
 use crate::transfer::{Stage, Transfer};
 use crate::translation::Translation;
 use crate::wire::{Category, Place};
-use crate::writing::{Progress, Source};
-
-/// Time after which what found no room is tried again, if nothing has woken it before.
-pub(crate) const ROOM: Duration = Duration::from_millis(1);
+use crate::writing::{Progress, ROOM, Source};
 
 /// What a transfer waits for, beside answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

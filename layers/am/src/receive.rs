@@ -11,8 +11,7 @@ use crate::error::Reason;
 use crate::name::Introduction;
 use crate::peer::{EndpointId, Known, Peer, ServedState};
 use crate::port::Receiving;
-use crate::serving::Asked;
-use crate::traffic::{Again, Traffic};
+use crate::traffic::{Again, Asked, Traffic};
 use crate::wire::{Arguments, Body, Category, Head, Stamp, parse};
 use crate::writing::Writing;
 

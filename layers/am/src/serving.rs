@@ -3,23 +3,12 @@
 use hamlyn::engine::memory::LinkId;
 use hamlyn::{Host, Session};
 
-use crate::bulk::ROOM;
 use crate::error::{Error, Reason};
-use crate::peer::{EndpointId, ServedState};
+use crate::peer::ServedState;
 use crate::state::State;
-use crate::traffic::{Again, Traffic};
+use crate::traffic::{Again, Asked, Traffic};
 use crate::wire::{Category, Head, Place, Stamp};
-use crate::writing::{Progress, Source, Writing};
-
-/// A question of a peer for a segment, or for data of it.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) link: LinkId,
-    pub(crate) stamp: Stamp,
-    pub(crate) endpoint: EndpointId,
-    /// Data that are on their way, from an offset of the segment of that number.
-    pub(crate) data: Option<(Writing, u64, u64)>,
-}
+use crate::writing::{Progress, ROOM, Source, Writing};
 
 impl State {
     /// Serves questions of peers, as far as there is room.

@@ -8,10 +8,10 @@ use hamlyn::engine::memory::LinkId;
 use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
-use crate::peer::{Pauses, Peer, Peers, Record, RecordState, ServedState};
-use crate::serving::Asked;
+use crate::peer::{EndpointId, Pauses, Peer, Peers, Record, RecordState, ServedState};
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
+use crate::writing::Writing;
 
 /// A message to be sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +32,16 @@ pub(crate) struct Retry {
     pub(crate) link: LinkId,
     pub(crate) what: Again,
     pub(crate) due_ns: u64,
+}
+
+/// A question of a peer for a segment, or for data of it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) link: LinkId,
+    pub(crate) stamp: Stamp,
+    pub(crate) endpoint: EndpointId,
+    /// Data that are on their way, from an offset of the segment of that number.
+    pub(crate) data: Option<(Writing, u64, u64)>,
 }
 
 pub(crate) struct Traffic {

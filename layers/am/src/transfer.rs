@@ -203,11 +203,13 @@ impl Transfers {
     /// The number of those of an endpoint that have not ended, and for which no request is
     /// outstanding.
     pub(crate) fn waiting(&self, endpoint: EndpointId) -> u32 {
-        let is_it = |it: &&Box<Transfer>| {
-            let is_over = matches!(it.stage, Stage::Over(None)) && !it.is_get;
-            it.translation.endpoint == endpoint && !it.in_flight && !is_over
-        };
-        self.places.iter().flatten().filter(is_it).count() as u32
+        let mut count = 0;
+        for transfer in self.places.iter().flatten() {
+            let is_over = matches!(transfer.stage, Stage::Over(None)) && !transfer.is_get;
+            let is_its = transfer.translation.endpoint == endpoint;
+            count += u32::from(is_its && !transfer.in_flight && !is_over);
+        }
+        count
     }
 
     pub(crate) fn remove(&mut self, number: u32) -> Option<Box<Transfer>> {

@@ -5,11 +5,15 @@
 //! nobody needs to hear of each refusal; but refusals of requests and answers must not be lost
 //! among them. So a link has no more such packets under way than it keeps refusals beside those.
 
+use std::time::Duration;
+
 use hamlyn::engine::memory::LinkId;
 use hamlyn::{Area, Host, Message, SendError, Session, Target};
 
 use crate::wire::RECORDS;
 
+/// Time after which what found no room is tried again, if nothing has woken it before.
+pub(crate) const ROOM: Duration = Duration::from_millis(1);
 /// Packets for one slot that are sent in one go, so that other messages have their turn.
 const PACKETS_PER_TURN: u32 = 16;
 /// Packets under way over a link that keeps many refusals.
