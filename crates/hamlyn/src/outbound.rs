@@ -526,6 +526,13 @@ impl<T: TransmitEnd> TxRoutes<T> {
         }
     }
 
+    /// The number of packets that came back which a link keeps, and whether its packets arrive in
+    /// order. Nothing if the link has ended.
+    pub(crate) fn order(&self, link: LinkId) -> Option<(u64, bool)> {
+        let end = &self.route(link)?.end;
+        Some((end.returns_kept(), end.keeps_order()))
+    }
+
     /// How many packets came back and were forgotten.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten

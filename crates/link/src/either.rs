@@ -222,6 +222,14 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.forgotten())
     }
 
+    fn returns_kept(&self) -> u64 {
+        either!(self, end => end.returns_kept())
+    }
+
+    fn keeps_order(&self) -> bool {
+        either!(self, end => end.keeps_order())
+    }
+
     fn connection_state(&self) -> Option<ConnectionState> {
         either!(self, end => end.connection_state())
     }

@@ -32,6 +32,7 @@ use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
 use hamlyn_ring::overflow::LogUse;
+use hamlyn_ring::reports::REPORTS_KEPT;
 use hamlyn_ring::shared::OutOfRange;
 
 use crate::carrier::InCell;
@@ -227,6 +228,16 @@ pub trait TransmitEnd {
 
     /// How many of those were not fetched in time, and forgotten.
     fn forgotten(&self) -> u64;
+
+    /// How many of those are kept: as many may come back between two looks, and none is forgotten.
+    fn returns_kept(&self) -> u64 {
+        REPORTS_KEPT
+    }
+
+    /// True if the peer takes packets in the order in which they were sent.
+    fn keeps_order(&self) -> bool {
+        false
+    }
 
     /// What is known of the way to the peer, if it leads over the wire. Allocates.
     fn connection_state(&self) -> Option<udp_endpoint::ConnectionState> {

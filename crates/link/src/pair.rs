@@ -413,6 +413,10 @@ impl TransmitEnd for PairTransmit {
         self.outgoing.missed()
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn credit_came(&self) -> bool {
         self.outgoing.credit_came()
     }

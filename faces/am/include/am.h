@@ -33,7 +33,7 @@
  * wait, but for the connection if they are the first to a process, which a live one on the same
  * host makes in about a millisecond, and 1 s at most. Replies never wait.
  *
- * The environment sets, when the library starts: HAMLYN_AM_CREDITS (1 to 31; 16) requests for each
+ * The environment sets, when the library starts: HAMLYN_AM_CREDITS (1 to 24; 16) requests for each
  * translation, HAMLYN_AM_FRAMES (1 to 32,767; 1,024) endpoints that are resident at a time,
  * HAMLYN_AM_CONGESTION seconds (10) for which a message may be refused until it comes back. A
  * value that cannot be is AM_ERR_BAD_ARG of AM_Init.

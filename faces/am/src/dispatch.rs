@@ -197,7 +197,7 @@ pub(crate) fn code_of(reason: Reason) -> c_int {
     match reason {
         Reason::BadTag => 3,
         Reason::BadHandler => 4,
-        Reason::BadOffset => 5,
+        Reason::BadOffset | Reason::Moved => 5,
         Reason::BadLength => 6,
         Reason::BadEndpoint => 7,
         Reason::Congestion => 8,

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Area, Host, LinkEnd, Session, Wait};
 
-use crate::begin::{attempt, begin_get, begin_transfer};
+use crate::bulk::Bulk;
 use crate::call::{Call, Deferred, Outcome, Reply};
 use crate::error::Error;
 use crate::name::{Name, Tag, key_of};
 use crate::peer::{EndpointId, ServedState};
 use crate::poll::NodeState;
-use crate::port::{EndpointState, Handler, Incoming, Segment};
+use crate::port::{EndpointState, Handler, Incoming};
 use crate::returned::Returned;
 use crate::send::{Attempt, Request, check};
 use crate::shared::Shared;
@@ -71,9 +71,12 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sets the tag, at any time. Messages that were sent with the one before and have not come
-    /// yet come back ([`Reason::BadTag`](crate::Reason::BadTag)); those that came are taken.
+    /// yet come back ([`Reason::BadTag`](crate::Reason::BadTag)); those that came are taken. Nobody
+    /// who knew the one before writes into the segment any more; if others have mapped its memory,
+    /// its pages are copied.
     pub fn set_tag(&mut self, tag: Tag) -> Result<(), Error> {
         let (mut node, mut session) = self.shared.enter()?;
+        node.state.shut_segment(&mut session, self.id)?;
         let endpoint = node.state.endpoints.get(self.id).ok_or(Error::Stale)?;
         let secret = endpoint.introduction.secret();
         session.rekey_port(&mut endpoint.port, key_of(&secret, tag))?;
@@ -91,9 +94,12 @@ impl<H: Host> Endpoint<H> {
         self.with(|endpoint| endpoint.is_resident)
     }
 
-    /// Requests of it that are neither answered nor returned.
+    /// Requests and transfers of it that are neither answered nor returned.
     pub fn outstanding(&self) -> Result<u32, Error> {
-        self.with(|endpoint| endpoint.outstanding)
+        let (mut node, _session) = self.shared.enter()?;
+        let waiting = node.state.transfers.waiting(self.id);
+        let endpoint = node.state.endpoints.get(self.id).ok_or(Error::Stale)?;
+        Ok(endpoint.outstanding + waiting)
     }
 
     // Handlers.
@@ -169,7 +175,17 @@ impl<H: Host> Endpoint<H> {
     // The segment.
 
     /// Sets the segment to the first `length_bytes` of an area, into which bulk messages go and
-    /// from which gets read; or to none. At any time: a message that comes later keeps to it.
+    /// from which gets read; or to none. At any time: a message that comes later keeps to it, and
+    /// when this has returned, nobody writes into the segment before.
+    ///
+    /// Whoever has the tag may write the segment at any time. If it is all of an
+    /// [`Area::shared`](hamlyn::Area::shared), senders of this host map it and store their data
+    /// themselves, also while a handler looks at them.
+    ///
+    /// # Errors
+    ///
+    /// The range does not lie in the area; or memory that others have mapped cannot be taken back
+    /// ([`Error::Segment`]), and nothing has changed.
     pub fn set_segment(&mut self, segment: Option<(Area, u64)>) -> Result<(), Error> {
         if let Some((area, length_bytes)) = &segment
             && *length_bytes > 0
@@ -181,8 +197,8 @@ impl<H: Host> Endpoint<H> {
                 segment_bytes: 0,
             });
         }
-        let segment = segment.map(|(area, length_bytes)| Segment { area, length_bytes });
-        self.with(|endpoint| endpoint.receiving.segment = segment)
+        let (mut node, mut session) = self.shared.enter()?;
+        node.set_segment(&mut session, self.id, segment)
     }
 
     /// Sets a segment of that length, zeroed: the area is both this endpoint's and the caller's.
@@ -277,7 +293,7 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<(), Error> {
         self.number_of(over)?;
         let request = Request::short(handler, arguments);
-        self.until_sent(wait, |node, session| attempt(node, session, over, &request))
+        self.until_sent(wait, |node, session| node.attempt(session, over, &request))
     }
 
     /// Sends a request with data, which the handler is shown (`AM_RequestIM`). They are copied.
@@ -292,7 +308,7 @@ impl<H: Host> Endpoint<H> {
         wait: Wait,
     ) -> Result<(), Error> {
         let request = self.medium(over, handler, data, arguments)?;
-        self.until_sent(wait, |node, session| attempt(node, session, over, &request))
+        self.until_sent(wait, |node, session| node.attempt(session, over, &request))
     }
 
     fn medium<'a>(
@@ -326,9 +342,19 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sends data to `offset` of the remote segment, and runs a bulk handler there when all of them
-    /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). They
-    /// are copied, so the caller's are free at once. Data that are too long for a medium message go
-    /// in parts, as the bundle is polled.
+    /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). When
+    /// this returns, the caller's data are free; the rest happens as the bundle is polled.
+    ///
+    /// Data that are too long for a medium message are written straight into the segment. A call
+    /// that waits takes them from where they are, and lasts until all of them are sent; if it is the
+    /// first over this translation to that handler, or if the call never waits, they are copied, and
+    /// sent as the bundle is polled. Data that were not copied are not
+    /// [returned](crate::Returned::data) if the receiver changes or ends when this has returned. A
+    /// call that waits maps a segment of shared memory the first time, which blocks for 100 ms at
+    /// most.
+    ///
+    /// Transfers to the same bytes, of which one is not answered yet, may land in any order. After an
+    /// error some of the data may be written.
     pub fn transfer(
         &self,
         over: &Translation,
@@ -340,8 +366,18 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<(), Error> {
         self.number_of(over)?;
         check(handler, arguments)?;
+        let bulk = Bulk {
+            handler,
+            offset,
+            data,
+            arguments,
+        };
+        let mut lending = Lending {
+            shared: &self.shared,
+            number: None,
+        };
         self.until_sent(wait, |node, session| {
-            begin_transfer(node, session, over, handler, offset, data, arguments)
+            node.transfer(session, over, bulk, wait, &mut lending.number)
         })
     }
 
@@ -360,7 +396,7 @@ impl<H: Host> Endpoint<H> {
         self.number_of(over)?;
         check(handler, arguments)?;
         self.until_sent(wait, |node, session| {
-            begin_get(node, session, over, handler, &from, to, arguments)
+            node.get(session, over, handler, &from, to, arguments)
         })
     }
 
@@ -442,6 +478,22 @@ impl<H: Host> Endpoint<H> {
         to.end();
         node.state.send_due(&mut session);
         Ok(())
+    }
+}
+
+/// The data of a call are in the hands of a transfer. However the call ends, that has them no longer.
+struct Lending<'a, H: Host> {
+    shared: &'a Shared<H>,
+    number: Option<u32>,
+}
+
+impl<H: Host> Drop for Lending<'_, H> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number
+            && let Ok((mut node, _session)) = self.shared.enter()
+        {
+            node.end_lending(number);
+        }
     }
 }
 

@@ -105,6 +105,9 @@ pub enum Error {
     /// Messages could not be received.
     #[error(transparent)]
     Receive(#[from] ReceiveError),
+    /// Memory of a segment that senders have mapped could not be taken back from them.
+    #[error(transparent)]
+    Segment(#[from] hamlyn::region::ShareError),
     /// A port is gone.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -119,7 +122,7 @@ pub enum Error {
 pub enum Blocked {
     /// The translation has no credit: as many requests are outstanding as it may have.
     Credit,
-    /// All 31 records of the link are in use.
+    /// All 24 records of the link are in use.
     Record,
     /// The link has no room.
     Room,
@@ -133,7 +136,7 @@ impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Credit => "the translation has no credit; poll until a request is answered",
-            Self::Record => "the link has 31 requests outstanding; poll until one is answered",
+            Self::Record => "the link has 24 requests outstanding; poll until one is answered",
             Self::Room => "the link has no room; poll, and try again",
             Self::Transfer => "too many transfers are under way; poll until one has ended",
             Self::Frame => "the endpoint is not resident; poll, and try again",
@@ -216,9 +219,13 @@ pub enum Reason {
     /// The link ended before an answer came. The message may have been delivered.
     #[error("the link ended before an answer came: it may have been delivered")]
     Unreachable,
+    /// The endpoint got another segment or another tag while the data were on their way, and they
+    /// are not there.
+    #[error("the endpoint got another segment or tag while the data were on their way")]
+    Moved,
 }
 
-const REASONS: [Reason; 7] = [
+const REASONS: [Reason; 8] = [
     Reason::BadTag,
     Reason::BadEndpoint,
     Reason::BadHandler,
@@ -226,6 +233,7 @@ const REASONS: [Reason; 7] = [
     Reason::BadLength,
     Reason::Congestion,
     Reason::Unreachable,
+    Reason::Moved,
 ];
 
 impl Reason {

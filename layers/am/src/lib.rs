@@ -39,7 +39,7 @@
 //! none, or by its return to the sender ([`Endpoint::on_returned`]) with the [`Reason`], the
 //! arguments and the data. A call that fails has sent nothing.
 //!
-//! **Credits.** An endpoint may have K requests outstanding for each [`Translation`], and a node 31
+//! **Credits.** An endpoint may have K requests outstanding for each [`Translation`], and a node 24
 //! for each other node. A request that has no credit waits, as long as its [`Wait`](hamlyn::Wait)
 //! says, and polls its bundle meanwhile; with `Wait::Poll` it never waits and runs no handler.
 //!
@@ -52,7 +52,7 @@
 //! A node stays in the thread that opened it.
 #![forbid(unsafe_code)]
 
-mod begin;
+mod bulk;
 mod bundle;
 mod call;
 mod dropped;
@@ -69,7 +69,9 @@ mod receive;
 mod replies;
 mod residence;
 mod returned;
+mod segment;
 mod send;
+mod serving;
 mod shared;
 mod state;
 mod statistics;
@@ -78,6 +80,7 @@ mod transfer;
 mod translation;
 mod upkeep;
 mod wire;
+mod writing;
 
 pub use bundle::{Bundle, Events};
 pub use call::{Call, Deferred, Outcome};

@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use hamlyn::region::REGION_TICKET_BYTES;
+use hamlyn::ticket::TICKET_BYTES;
+
 use crate::error::Error;
-use crate::wire::OVERHEAD_BYTES;
+use crate::wire::{OVERHEAD_BYTES, RECORDS};
+
+/// Bytes of the longest data of a message that the layer sends for itself.
+const TICKETS_BYTES: u32 = (TICKET_BYTES + REGION_TICKET_BYTES) as u32;
 
 /// Options of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeOptions {
-    /// Requests that an endpoint may have outstanding for each translation: K, 1 to 31. Default 16,
+    /// Requests that an endpoint may have outstanding for each translation: K, 1 to 24. Default 16,
     /// by the rule of `V 4.2` for this kind of machine: round trip over gap, to the next power of
     /// two.
     pub credits: u16,
@@ -22,9 +28,6 @@ pub struct NodeOptions {
     /// shorter. It fits half of each queue with 120 bytes beside. Default 8,000: on one host a
     /// longer message waits until its receiver has given back the memory of the one before.
     pub medium_bytes_max: u32,
-    /// Bytes of a part of a bulk message or a get, at most as many as a medium message has. Default
-    /// 8,000.
-    pub part_bytes_max: u32,
     /// Endpoints that are resident at a time, 1 to 32,767. Default 1,024.
     pub frames: u16,
     /// Messages that a visit of an endpoint takes at most: 2^k (`V 4.1`), 1 to 65,535. An endpoint
@@ -42,7 +45,6 @@ impl Default for NodeOptions {
             queue_bytes: 1 << 20,
             reply_queue_bytes: 8 << 20,
             medium_bytes_max: 8_000,
-            part_bytes_max: 8_000,
             frames: 1024,
             visit: 64,
             congestion: Duration::from_secs(10),
@@ -58,7 +60,6 @@ impl NodeOptions {
             credits: 4,
             queue_bytes: 16 * 64,
             medium_bytes_max: 256,
-            part_bytes_max: 256,
             frames: 7,
             visit: 256,
             ..Self::default()
@@ -66,18 +67,15 @@ impl NodeOptions {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let message_bytes = u64::from(self.medium_bytes_max) + OVERHEAD_BYTES as u64;
+        // The layer's own messages have a ticket, or the tickets of a segment.
+        let data_bytes = self.medium_bytes_max.max(TICKETS_BYTES);
+        let message_bytes = u64::from(data_bytes) + OVERHEAD_BYTES as u64;
         let half = |bytes: u32| u64::from(bytes / 2) / 64 * 64;
         let (credits, frames) = (u64::from(self.credits), u64::from(self.frames));
         let settings = [
-            ("credits", credits, (1..=31).contains(&credits)),
+            ("credits", credits, (1..=RECORDS as u64).contains(&credits)),
             ("frames", frames, (1..=32_767).contains(&frames)),
             ("visit", self.visit.into(), self.visit > 0),
-            (
-                "part_bytes_max",
-                self.part_bytes_max.into(),
-                self.part_bytes_max > 0,
-            ),
             (
                 "queue_bytes",
                 self.queue_bytes.into(),

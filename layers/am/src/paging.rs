@@ -2,16 +2,33 @@
 
 use hamlyn::{Host, Session};
 
-use crate::error::Error;
+use crate::error::{Blocked, Error};
 use crate::peer::EndpointId;
 use crate::poll::NodeState;
 use crate::residence::Stay;
+use crate::send::{Attempt, Request};
 use crate::state::State;
+use crate::translation::Translation;
 
 /// Links that are told that an endpoint is loaded.
 const KNOCKERS_MAX: usize = 64;
 
 impl NodeState {
+    /// Sends a request, if nothing stands in its way; loads the endpoint, if that stands there.
+    pub(crate) fn attempt<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        over: &Translation,
+        request: &Request<'_>,
+    ) -> Attempt {
+        let attempted = self.state.try_request(session, over, request)?;
+        if attempted == Err(Blocked::Frame) {
+            self.fault_by_call(session, over.endpoint)?;
+            return self.state.try_request(session, over, request);
+        }
+        Ok(attempted)
+    }
+
     /// Loads endpoints that want a frame.
     pub(crate) fn load<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
         self.hear_knocks(session);

@@ -6,6 +6,7 @@ use hamlyn::{Destination, Target};
 
 use crate::name::{Introduction, Name};
 use crate::wire::{CREDITS_BYTES, Category, Kept, RECORDS, ROOM_BYTES, Stamp, list_message};
+use crate::writing::Delivery;
 
 /// Endpoints of a peer whose names are known, at a time: by the low bits of their numbers.
 const SOURCES: usize = 256;
@@ -384,6 +385,8 @@ pub(crate) struct Peer {
     /// told when it has heeded what it was told last.
     pub(crate) rooms: Vec<u32>,
     pub(crate) is_hinted: bool,
+    /// Data that were written into slots of it.
+    pub(crate) delivery: Delivery,
     first_use: u8,
 }
 
@@ -526,6 +529,7 @@ impl Peers {
             is_unfenced: false,
             rooms: Vec::new(),
             is_hinted: false,
+            delivery: Delivery::default(),
             first_use: self.first_use,
         });
         let before = self.peers[at].replace(peer);

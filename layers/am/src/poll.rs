@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use hamlyn::{CompletionQueue, Host, Port, PortSet, Session, Source};
+use hamlyn::engine::memory::LinkId;
+use hamlyn::error::FenceError;
+use hamlyn::{CompletionError, CompletionQueue, Host, Port, PortSet, Session, Source};
 
-use crate::call::Call;
-use crate::error::{Error, Reason};
+use crate::error::Error;
 use crate::peer::EndpointId;
 use crate::receive::{return_request, take_request};
 use crate::replies::{take_reply, take_stashed};
 use crate::residence::{Pace, Residence};
 use crate::state::State;
+use crate::transfer::Stage;
 
 /// Messages that are taken in one go.
 const MESSAGES_MAX: usize = 64;
@@ -29,7 +31,7 @@ const NO_BUNDLE: u32 = u32::MAX;
 /// The number of the reply port in a set of ports: no endpoint has it.
 const REPLIES: u64 = u64::MAX;
 /// Fences that are under way at a time.
-pub(crate) const FENCES_MAX: usize = 64;
+pub(crate) const FENCES_MAX: usize = 256;
 
 /// A node, in the hands of one call.
 pub(crate) struct NodeState {
@@ -251,7 +253,7 @@ impl NodeState {
         for number in transfers.numbers() {
             if let Some(transfer) = transfers.get(number)
                 && transfer.is_get
-                && transfer.is_whole()
+                && matches!(transfer.stage, Stage::Over(None))
                 && let Some(endpoint) = endpoints.get(transfer.translation.endpoint)
                 && endpoint.bundle == bundle
             {
@@ -275,11 +277,20 @@ impl NodeState {
         asks_fences: bool,
     ) -> Result<usize, Error> {
         while self.fences_under_way > 0 {
-            let Some(_) = session.next_completion(&self.fences) else {
+            let Some(completion) = session.next_completion(&self.fences) else {
                 break;
             };
             // Whatever it found is heard of next.
             self.fences_under_way -= 1;
+            let link = LinkId::from_bits(completion.context);
+            if let Some(peer) = self.state.traffic.peers.get(link) {
+                let is_gone = matches!(
+                    completion.result,
+                    Err(CompletionError::Fence(FenceError::PeerLost(_)))
+                );
+                peer.delivery.answered(is_gone);
+                self.state.traffic.fence_if_wanted(link);
+            }
         }
         let mut count = 0;
         if self.state.hear_events(session) {
@@ -305,95 +316,49 @@ impl NodeState {
                 self.fault_by_call(session, endpoint)?;
             }
         }
+        if !self.state.traffic.asked.is_empty() {
+            self.state.serve_asked(session)?;
+            self.state.send_due(session);
+        }
         self.load(session)?;
         count += self.state.run_returned(bundle)?;
         self.state.tell_credits(session);
         self.state.tell_room(session);
+        let awaited = std::mem::take(&mut self.state.traffic.awaited);
+        self.ask_fences(session, awaited);
         if asks_fences {
-            self.ask_fences(session);
+            let unfenced = std::mem::take(&mut self.state.traffic.unfenced);
+            self.ask_fences(session, unfenced);
         }
         Ok(count)
     }
 
-    /// Has peers tell what they refused, and wake us when they do.
-    fn ask_fences<H: Host>(&mut self, session: &mut Session<'_, H>) {
-        while let Some(link) = self.state.traffic.unfenced.pop() {
-            let Some(peer) = self.state.traffic.peers.get(link) else {
+    /// Has peers tell what they took and refused, and wake us when they do. A link has one fence
+    /// under way: when that ends, we look again.
+    fn ask_fences<H: Host>(&mut self, session: &mut Session<'_, H>, links: Vec<LinkId>) {
+        let traffic = &mut self.state.traffic;
+        for link in links {
+            let Some(peer) = traffic.peers.get(link) else {
                 continue;
             };
-            peer.is_unfenced = false;
-            if session.track_fence(&self.fences, link, 0).is_ok() {
-                self.fences_under_way += 1;
+            let was_unfenced = std::mem::take(&mut peer.is_unfenced);
+            if !peer.delivery.is_asked() {
+                let context = link.to_bits();
+                if session.track_fence(&self.fences, link, context).is_ok() {
+                    self.fences_under_way += 1;
+                    peer.delivery.ask();
+                    continue;
+                }
+            }
+            if session.link_end(link).is_some() {
                 continue;
             }
-            if session.link_end(link).is_none() {
-                // As many are under way as may be: when one ends, we look again.
-                peer.is_unfenced = true;
-                self.state.traffic.unfenced.push(link);
-                return;
+            // As many are under way as may be, or one of this link.
+            if was_unfenced {
+                peer.fence_after(&mut traffic.unfenced);
             }
+            traffic.fence_if_wanted(link);
         }
-    }
-
-    /// Runs the handlers of gets of that bundle whose data have come; how many.
-    fn end_gets(&mut self, bundle: u32) -> usize {
-        let mut count = 0;
-        for number in self.state.transfers.numbers() {
-            let State {
-                endpoints,
-                traffic,
-                transfers,
-                ..
-            } = &mut self.state;
-            let Some(transfer) = transfers.get(number) else {
-                continue;
-            };
-            if !transfer.is_get || !transfer.is_whole() {
-                continue;
-            }
-            let Some(endpoint) = endpoints.get(transfer.translation.endpoint) else {
-                transfers.remove(number);
-                continue;
-            };
-            if endpoint.bundle != bundle {
-                continue;
-            }
-            let link = endpoint
-                .translations
-                .numbered(transfer.translation.number)
-                .map(|mapped| mapped.link);
-            let Some(transfer) = transfers.remove(number) else {
-                continue;
-            };
-            let Some(peer) = link.and_then(|link| traffic.peers.get(link)) else {
-                // The bytes are here, and nobody is whose they were.
-                self.state.return_transfer(*transfer, Reason::Unreachable);
-                continue;
-            };
-            let mapped = endpoint.translations.get(&transfer.translation);
-            let mut call = Call {
-                link: peer.link,
-                source: u16::MAX,
-                known: &peer.known,
-                replier: mapped.map(|mapped| &mapped.name),
-                answer: None,
-            };
-            let place = crate::wire::Place {
-                offset: transfer.to,
-                length_bytes: transfer.length_bytes,
-            };
-            let arguments = transfer.arguments;
-            let receiving = &mut endpoint.receiving;
-            count += 1;
-            let ran = receiving.run_bulk(transfer.handler, &mut call, place, arguments.as_slice());
-            match ran {
-                Ok(Ok(())) => {}
-                Ok(Err(failed)) => traffic.note_failure(failed),
-                // It was cleared meanwhile.
-                Err(_) => self.state.return_transfer(*transfer, Reason::BadHandler),
-            }
-        }
-        count
     }
 
     /// Cleans up after objects that were dropped, and a handler that panicked. The first error, when
@@ -402,6 +367,9 @@ impl NodeState {
         let mut result = Ok(());
         for endpoint in self.state.clean_up() {
             self.residence.close(endpoint.index);
+            self.state.end_own_slots(session, endpoint);
+            // Pages that cannot be taken back are nobody's but the area's holders'.
+            result = result.and(self.state.shut_segment(session, endpoint).or(Ok(())));
             if let Some(port) = self.state.remove_endpoint(endpoint) {
                 result = result.and(self.close(session, endpoint, port));
             }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hamlyn::Port;
 use hamlyn::engine::memory::LinkId;
-use hamlyn::{Area, Port};
 
 use crate::call::{Call, Outcome};
 use crate::error::{Error, Reason};
@@ -12,6 +12,7 @@ use crate::name::{Introduction, Tag};
 use crate::peer::{EndpointId, Record};
 use crate::residence::Stay;
 use crate::returned::Returned;
+use crate::segment::Segment;
 use crate::translation::{Mapped, Translation, Translations};
 use crate::wire::Place;
 
@@ -40,13 +41,6 @@ pub(crate) enum Handler {
     Short(Box<OnShort>),
     Medium(Box<OnMedium>),
     Bulk(Box<OnBulk>),
-}
-
-/// Memory of the application, into which bulk messages go.
-#[derive(Clone)]
-pub(crate) struct Segment {
-    pub(crate) area: Area,
-    pub(crate) length_bytes: u64,
 }
 
 /// The parts of an endpoint that messages need.
@@ -95,14 +89,6 @@ impl Receiving {
         }
     }
 
-    /// True if bulk messages have that handler.
-    pub(crate) fn has_bulk_handler(&mut self, number: u8) -> bool {
-        matches!(
-            self.handler(number),
-            Some(Handler::Bulk(_) | Handler::Any(_))
-        )
-    }
-
     /// The segment, if the place lies in it.
     pub(crate) fn segment_at(&self, place: Place) -> Result<&Segment, Reason> {
         let segment = self.segment.as_ref().ok_or(Reason::BadOffset)?;
@@ -115,14 +101,37 @@ impl Receiving {
         }
     }
 
-    /// Stores data at a place, of which they may be the beginning.
-    pub(crate) fn store(&self, place: Place, data: &[u8]) -> Result<(), Reason> {
-        let segment = self.segment_at(place)?;
-        if data.len() as u64 > place.length_bytes {
+    /// Stores the data of a bulk message for that handler.
+    pub(crate) fn store(&mut self, handler: u8, place: Place, data: &[u8]) -> Result<(), Reason> {
+        if data.len() as u64 != place.length_bytes {
             return Err(Reason::BadLength);
         }
+        let segment = self.checked(handler, place)?;
         let stored = segment.area.write_at(place.offset, data);
         stored.map_err(|_| Reason::BadOffset)
+    }
+
+    /// The segment, if bulk messages have that handler, and the place lies in it.
+    pub(crate) fn checked(&mut self, handler: u8, place: Place) -> Result<&Segment, Reason> {
+        match self.handler(handler) {
+            Some(Handler::Bulk(_) | Handler::Any(_)) => self.segment_at(place),
+            _ => Err(Reason::BadHandler),
+        }
+    }
+
+    /// Checks the message that runs a handler for data that were written before.
+    pub(crate) fn check_stored(
+        &mut self,
+        handler: u8,
+        place: Place,
+        proof: &[u8],
+    ) -> Result<(), Reason> {
+        let segment = self.checked(handler, place)?;
+        let proof = proof.try_into().map_err(|_| Reason::BadLength)?;
+        match segment.has_slot(u64::from_le_bytes(proof)) {
+            true => Ok(()),
+            false => Err(Reason::Moved),
+        }
     }
 
     /// Runs the handler of a message whose data, if any, were stored.

@@ -3,24 +3,26 @@
 //! length; segment, offset and length there.
 
 use hamlyn::engine::memory::LinkId;
-use hamlyn::{Host, Outbox, PortMessage, SendError};
+use hamlyn::ticket::TicketKind;
+use hamlyn::{Host, Outbox, PortMessage, SendError, Ticket};
 
 use crate::call::{Answer, AnswerState, Call, Outcome};
 use crate::error::Reason;
 use crate::name::Introduction;
 use crate::peer::{EndpointId, Known, Peer, ServedState};
 use crate::port::Receiving;
-use crate::traffic::{Again, Traffic};
-use crate::wire::{Arguments, Body, Category, Head, OVERHEAD_BYTES, Place, Stamp, parse};
+use crate::traffic::{Again, Asked, Traffic};
+use crate::wire::{Arguments, Body, Category, Head, Stamp, parse};
+use crate::writing::Writing;
 
 /// Outcome of a request.
 enum Verdict {
     /// Its handler ran.
     Ran(AnswerState, Outcome),
-    /// The layer has answered it: by data that were written.
-    Answered,
-    /// By nothing but a credit.
+    /// The layer answers it by a credit.
     Done,
+    /// It answers it later.
+    Asked(Asked),
     /// It comes back.
     Return(Reason),
 }
@@ -207,15 +209,12 @@ fn run_longer<H: Host>(
                 Err(reason) => Verdict::Return(reason),
             }
         }
-        Category::Bulk => {
-            if !receiving.has_bulk_handler(head.handler) {
-                return Verdict::Return(Reason::BadHandler);
-            }
-            // Without data, parts have brought them.
-            if !data.is_empty() && data.len() as u64 != place.length_bytes {
-                return Verdict::Return(Reason::BadLength);
-            }
-            if let Err(reason) = receiving.store(place, data) {
+        Category::Bulk | Category::Stored => {
+            let checked = match head.category {
+                Category::Bulk => receiving.store(head.handler, place, data),
+                _ => receiving.check_stored(head.handler, place, data),
+            };
+            if let Err(reason) = checked {
                 return Verdict::Return(reason);
             }
             let mut call = call!(id, traffic, link, stamp, head);
@@ -225,72 +224,42 @@ fn run_longer<H: Host>(
                 Err(reason) => Verdict::Return(reason),
             }
         }
-        Category::Part if !receiving.has_bulk_handler(head.handler) => {
-            Verdict::Return(Reason::BadHandler)
-        }
-        Category::Part => match check_whole(receiving, body).and_then(|()| {
-            let is_whole = data.len() as u64 == place.length_bytes;
-            is_whole.then_some(()).ok_or(Reason::BadLength)?;
-            receiving.store(place, data)
-        }) {
-            Ok(()) => Verdict::Done,
+        Category::Ask => match receiving.checked(head.handler, place) {
+            Ok(_) => Verdict::Asked(Asked {
+                link,
+                stamp,
+                endpoint: id,
+                data: None,
+            }),
             Err(reason) => Verdict::Return(reason),
         },
-        Category::Get => match check_whole(receiving, body) {
-            Ok(()) => {
-                let packet = outbox.packet_bytes_max(link).unwrap_or(usize::MAX);
-                get(receiving, traffic, link, stamp, place, packet)
+        Category::Get => match receiving.segment_at(place) {
+            Ok(_) if place.length_bytes == 0 => Verdict::Done,
+            Ok(segment) => {
+                let ticket = Ticket::from_bytes(data).ok();
+                let is_slot = |ticket: &Ticket| ticket.kind == TicketKind::Slot;
+                let target = ticket
+                    .filter(is_slot)
+                    .and_then(|ticket| outbox.target(link, &ticket));
+                let Some(target) = target else {
+                    return Verdict::Return(Reason::BadLength);
+                };
+                let writing = Writing::new(target, 0, place.length_bytes);
+                Verdict::Asked(Asked {
+                    link,
+                    stamp,
+                    endpoint: id,
+                    data: Some((writing, place.offset, segment.number)),
+                })
             }
             Err(reason) => Verdict::Return(reason),
         },
-        Category::Got
+        Category::Tickets
         | Category::Return
         | Category::Reject
         | Category::Credits
         | Category::Room => Verdict::Return(Reason::BadHandler),
     }
-}
-
-/// Checks the place of the whole transfer of which this is a part.
-fn check_whole(receiving: &Receiving, body: &Body<'_>) -> Result<(), Reason> {
-    let number = |at: usize| {
-        let word = |at: usize| body.arguments.as_slice().get(at).copied().unwrap_or(0);
-        u64::from(word(at)) | u64::from(word(at + 1)) << 32
-    };
-    let whole = Place {
-        offset: body.place.offset.saturating_sub(number(0)),
-        length_bytes: number(2),
-    };
-    receiving.segment_at(whole).map(drop)
-}
-
-/// Writes the data that are asked for into the answer, as many as it has room for: the requester
-/// asks for the rest again.
-fn get(
-    receiving: &Receiving,
-    traffic: &mut Traffic,
-    link: LinkId,
-    stamp: Stamp,
-    place: Place,
-    packet_bytes_max: usize,
-) -> Verdict {
-    let segment = match receiving.segment_at(place) {
-        Ok(segment) => segment,
-        Err(reason) => return Verdict::Return(reason),
-    };
-    let most = packet_bytes_max.saturating_sub(OVERHEAD_BYTES).max(1) as u64;
-    let most = most.min(traffic.options.medium_bytes_max.into());
-    let mut data = vec![0; place.length_bytes.min(most) as usize];
-    if segment.area.read_at(place.offset, &mut data).is_err() {
-        return Verdict::Return(Reason::BadOffset);
-    }
-    if let Some(served) = traffic.peers.request(link, stamp) {
-        let head = Head::new(Category::Got, 0);
-        served
-            .answer
-            .write(head, &[], Place::default(), &data, None);
-    }
-    Verdict::Answered
 }
 
 /// An endpoint of the peer introduces itself; its node, too, if it was not known.
@@ -345,7 +314,7 @@ fn conclude<H: Host>(
             }
         }
         Verdict::Done => traffic.answer_empty(link, stamp),
-        Verdict::Answered => send_answer(traffic, link, stamp, outbox),
+        Verdict::Asked(asked) => traffic.asked.push(asked),
         Verdict::Return(reason) => {
             if let Some(served) = traffic.peers.request(link, stamp) {
                 let mut head = Head::new(Category::Return, 0);

@@ -11,10 +11,10 @@ use crate::error::Reason;
 use crate::peer::{RecordState, ServedState};
 use crate::port::Receiving;
 use crate::receive::stable_bytes;
+use crate::segment::Remote;
 use crate::state::{Stashed, State};
-use crate::wire::{
-    Arguments, Body, CREDITS_BYTES, Category, Head, ROOM_BYTES, Stamp, listed, parse,
-};
+use crate::transfer::Stage;
+use crate::wire::{Arguments, CREDITS_BYTES, Category, Head, ROOM_BYTES, Stamp, listed, parse};
 
 /// Takes an answer while that bundle is polled.
 #[inline]
@@ -99,16 +99,6 @@ pub(crate) fn take_stashed(state: &mut State, stashed: &Stashed) {
     }
 }
 
-/// A request has an empty reply. One that asked for data has none of them, so it has failed.
-fn credited(state: &mut State, link: LinkId, stamp: Stamp) {
-    let record = state.traffic.peers.record(link, stamp);
-    let head = record.and_then(|record| record.message.head());
-    match head.map(|head| head.category) {
-        Some(Category::Get) => state.came_back(link, stamp, Reason::BadLength),
-        _ => state.answered(link, stamp),
-    }
-}
-
 fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
     let mut bytes = [0; CREDITS_BYTES];
     let length = message.copy_to(&mut bytes);
@@ -116,7 +106,9 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
         let stamp = Stamp::from_bits(u16::from_le_bytes(*stamp));
         let record = state.traffic.peers.record(link, stamp);
         match record.map(|record| record.state) {
-            Some(RecordState::Outstanding | RecordState::Refused) => credited(state, link, stamp),
+            Some(RecordState::Outstanding | RecordState::Refused) => {
+                state.answered(link, stamp);
+            }
             // Its credit is free since the reply came.
             Some(RecordState::Rejecting) => {
                 if let Some(peer) = state.traffic.peers.get(link) {
@@ -202,11 +194,10 @@ fn run(
             if let Some(record) = state.traffic.peers.record(link, stamp)
                 && let Some(number) = record.transfer.take()
             {
-                // A bulk message was taken there; a get has brought nothing.
+                // A bulk message was taken there; a question has no such answer.
                 let category = record.message.head().map(|head| head.category);
-                let failed = (category == Some(Category::Get)).then_some(reason);
-                let transfers = &mut state.transfers;
-                transfers.part_ended(number, &record.message, failed);
+                let failed = (category != Some(Category::Stored)).then_some(reason);
+                state.transfer_answered(number, failed);
             }
             state.traffic.reject(link, stamp, reason);
         }
@@ -225,58 +216,45 @@ fn take_longer(state: &mut State, link: LinkId, stamp: Stamp, head: Head, bytes:
             receiving.run_medium(head.handler, call, body.data, arguments.as_slice())
         }),
         Category::Bulk => run(state, link, stamp, |receiving, call| {
-            store(receiving, head, &body)?;
+            receiving.store(head.handler, body.place, body.data)?;
             receiving.run_bulk(head.handler, call, body.place, arguments.as_slice())
         }),
-        Category::Got => take_got(state, link, stamp, body.data),
+        Category::Tickets => take_tickets(state, link, stamp, body.data),
         _ => run(state, link, stamp, |_, _| Err(Reason::BadHandler)),
     }
 }
 
-/// Stores the data of a bulk reply.
-fn store(receiving: &mut Receiving, head: Head, body: &Body<'_>) -> Result<(), Reason> {
-    if !receiving.has_bulk_handler(head.handler) {
-        return Err(Reason::BadHandler);
-    }
-    if body.data.len() as u64 != body.place.length_bytes {
-        return Err(Reason::BadLength);
-    }
-    receiving.store(body.place, body.data)
-}
-
-/// Stores the data that a part of a get has brought.
-fn take_got(state: &mut State, link: LinkId, stamp: Stamp, data: &[u8]) {
-    let Some(record) = state.traffic.peers.record(link, stamp) else {
-        return;
-    };
-    let (id, number) = (record.endpoint, record.transfer);
-    let asked = record.message.body().map(|body| body.place);
-    let (Some(asked), Some(number)) = (asked, number) else {
+/// A peer says where data for a segment go: the transfer that asked begins to write there.
+fn take_tickets(state: &mut State, link: LinkId, stamp: Stamp, bytes: &[u8]) {
+    let number = state.traffic.peers.record(link, stamp);
+    let number = number.and_then(|record| record.transfer);
+    let State {
+        endpoints,
+        traffic,
+        transfers,
+        ..
+    } = state;
+    let transfer = number.and_then(|number| transfers.get(number));
+    let Some(transfer) = transfer.filter(|it| !it.is_get && matches!(it.stage, Stage::Asked))
+    else {
         // Nothing of that kind was asked for.
-        state.traffic.statistics.violations += 1;
-        return;
+        traffic.statistics.violations += 1;
+        return state.came_back(link, stamp, Reason::BadEndpoint);
     };
-    let transfer = state.transfers.get(number);
-    let got_bytes = data.len() as u64;
-    let is_some = got_bytes > 0 || asked.length_bytes == 0;
-    let to = transfer.map(|transfer| {
-        let at = asked.offset.wrapping_sub(transfer.from);
-        if is_some && got_bytes < asked.length_bytes {
-            transfer.ask_again(at + got_bytes, asked.length_bytes - got_bytes);
+    let endpoint = endpoints.get(transfer.translation.endpoint);
+    // It may be unmapped meanwhile.
+    let mapped = endpoint
+        .and_then(|endpoint| endpoint.translations.numbered(transfer.translation.number))
+        .filter(|mapped| mapped.link == link);
+    if let Some(mapped) = mapped
+        && let Some(mut remote) = Remote::of_bytes(mapped.target(false), bytes)
+    {
+        remote.has_handler(transfer.handler);
+        transfer.write(&remote.target, remote.proof());
+        match &mut mapped.remote {
+            Some(known) if known.proof() == remote.proof() => known.take_over(&remote),
+            other => *other = Some(Box::new(remote)),
         }
-        transfer.to.saturating_add(at)
-    });
-    let endpoint = state.endpoints.get(id);
-    let stored = match (endpoint, to) {
-        _ if !is_some || got_bytes > asked.length_bytes => Err(Reason::BadLength),
-        (Some(endpoint), Some(offset)) => {
-            let place = crate::wire::Place { offset, ..asked };
-            endpoint.receiving.store(place, data)
-        }
-        _ => Err(Reason::BadEndpoint),
-    };
-    if let Err(reason) = stored {
-        state.transfers.fail(number, reason);
     }
     state.answered(link, stamp);
 }

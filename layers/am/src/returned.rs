@@ -37,8 +37,11 @@ pub struct Returned<'a> {
     pub handler: u8,
     /// Its arguments.
     pub arguments: &'a [u32],
-    /// Its data. Those of a get are none.
+    /// Its data. Those of a get are none; and of a transfer that was sent by a call which waits, and
+    /// which its receiver refused only after the call had ended: there they are the caller's again.
     pub data: &'a [u8],
+    /// The bytes of data that it had, or that a get asked for.
+    pub length_bytes: u64,
     /// The place in the remote segment that a transfer was for, or a get from.
     pub offset: u64,
 }

@@ -5,12 +5,10 @@ use hamlyn::{Host, LinkEnd, PeerLost, SendError, Session, Target};
 
 use crate::error::{Blocked, Error, Reason};
 use crate::peer::RecordState;
-use crate::returned::{Operation, ToReturn};
 use crate::state::State;
 use crate::traffic::Again;
-use crate::transfer::Transfer;
 use crate::translation::Translation;
-use crate::wire::{ARGUMENTS_MAX, Arguments, Category, Head, Kept, OVERHEAD_BYTES, Place, Stamp};
+use crate::wire::{ARGUMENTS_MAX, Category, Head, OVERHEAD_BYTES, Place, Stamp};
 
 /// A request to be sent.
 #[derive(Clone, Copy)]
@@ -20,7 +18,7 @@ pub(crate) struct Request<'a> {
     pub(crate) arguments: &'a [u32],
     pub(crate) place: Place,
     pub(crate) data: &'a [u8],
-    /// The transfer of which it is a part.
+    /// The transfer that it is of.
     pub(crate) transfer: Option<u32>,
 }
 
@@ -135,16 +133,6 @@ impl State {
         Ok(has_credit && has_record)
     }
 
-    /// Bytes of a part of a transfer over that translation.
-    pub(crate) fn part_bytes_max<H: Host>(
-        &mut self,
-        session: &Session<'_, H>,
-        over: &Translation,
-    ) -> Result<usize, Error> {
-        let most = self.traffic.options.part_bytes_max as usize;
-        Ok(self.medium_bytes_max(session, over)?.min(most))
-    }
-
     /// Bytes of data of the longest medium message over that translation.
     pub(crate) fn medium_bytes_max<H: Host>(
         &mut self,
@@ -156,120 +144,6 @@ impl State {
         // A link that has ended takes nothing, as the send says.
         let packet = session.packet_bytes_max(link).unwrap_or(usize::MAX);
         Ok(most.min(packet.saturating_sub(OVERHEAD_BYTES)))
-    }
-
-    /// Sends what can be sent of all transfers, and ends those that are over.
-    pub(crate) fn advance_transfers<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-    ) -> Result<(), Error> {
-        for number in self.transfers.numbers() {
-            while self.advance_transfer(session, number)? {}
-            let Some(transfer) = self.transfers.get(number) else {
-                continue;
-            };
-            if transfer.is_over() {
-                self.end_transfer(number);
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends the next message of a transfer. False if there is none at present.
-    fn advance_transfer<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        number: u32,
-    ) -> Result<bool, Error> {
-        let Some(transfer) = self.transfers.get(number) else {
-            return Ok(false);
-        };
-        let over = transfer.translation;
-        let next = transfer.next_part();
-        let is_last = next.is_none();
-        let (at, length) = match next {
-            Some(part) => part,
-            // The message that runs the handler. Of a get it is run here, by the poll.
-            None if transfer.is_whole() && !transfer.is_get && !transfer.is_last_sent => (0, 0),
-            None => return Ok(false),
-        };
-        let data = std::mem::take(&mut transfer.data);
-        let part = match transfer.is_get || is_last {
-            true => &[][..],
-            false => &data[at as usize..(at + length) as usize],
-        };
-        let category = match (transfer.is_get, is_last) {
-            (true, _) => Category::Get,
-            (false, false) => Category::Part,
-            (false, true) => Category::Bulk,
-        };
-        let arguments = match category {
-            Category::Bulk => transfer.arguments,
-            // So that each part is refused for the reason for which the whole is.
-            _ => part_of(at, transfer.length_bytes),
-        };
-        let (begin, length_bytes) = match (transfer.is_get, is_last) {
-            (true, _) => (transfer.from, length),
-            (false, false) => (transfer.to, length),
-            (false, true) => (transfer.to, transfer.length_bytes),
-        };
-        let request = Request {
-            category,
-            handler: transfer.handler,
-            arguments: arguments.as_slice(),
-            place: Place {
-                offset: begin.saturating_add(at),
-                length_bytes,
-            },
-            data: part,
-            transfer: Some(number),
-        };
-        let sent = self.try_request(session, &over, &request);
-        let Some(transfer) = self.transfers.get(number) else {
-            return Ok(false);
-        };
-        transfer.data = data;
-        match sent {
-            Ok(Ok(())) => {
-                if category != Category::Bulk {
-                    transfer.part_sent(length);
-                }
-                transfer.in_flight += 1;
-                transfer.is_last_sent = is_last || transfer.length_bytes == 0;
-                Ok(true)
-            }
-            Ok(Err(blocked)) => {
-                if blocked == Blocked::Frame {
-                    self.wants_frame.push(over.endpoint);
-                }
-                Ok(false)
-            }
-            // Whatever was sent of it ends by itself.
-            Err(Error::PeerLost(_) | Error::NotMapped { .. }) => {
-                transfer.failed.get_or_insert(Reason::Unreachable);
-                Ok(false)
-            }
-            Err(Error::Send(_)) => {
-                transfer.failed.get_or_insert(Reason::BadLength);
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Ends a transfer that is over, and returns it if it has failed.
-    fn end_transfer(&mut self, number: u32) {
-        let Some(transfer) = self.transfers.remove(number) else {
-            return;
-        };
-        if let Some(reason) = transfer.failed {
-            self.return_transfer(*transfer, reason);
-        }
-    }
-
-    /// Returns a transfer that was removed.
-    pub(crate) fn return_transfer(&mut self, transfer: Transfer, reason: Reason) {
-        self.return_to_sender(returned(transfer, reason));
     }
 
     /// A request was refused with a key: tries the other one, once. False if both were.
@@ -372,35 +246,5 @@ fn lost<H: Host>(session: &Session<'_, H>, target: &Target) -> PeerLost {
     PeerLost {
         peer: target.ticket().destination,
         end: end.unwrap_or(LinkEnd::ClosedHere),
-    }
-}
-
-/// The arguments of a part that begins so far in a transfer.
-fn part_of(at: u64, length_bytes: u64) -> Arguments {
-    let halves = [at, length_bytes].map(|number| [number as u32, (number >> 32) as u32]);
-    Arguments::new(halves.as_flattened())
-}
-
-/// A transfer as it is returned.
-fn returned(transfer: Transfer, reason: Reason) -> ToReturn {
-    let (category, operation, offset) = match transfer.is_get {
-        true => (Category::Get, Operation::Get, transfer.from),
-        false => (Category::Bulk, Operation::Transfer, transfer.to),
-    };
-    let mut message = Kept::new();
-    let place = Place {
-        offset,
-        length_bytes: transfer.length_bytes,
-    };
-    let head = Head::new(category, transfer.handler);
-    message.write(head, transfer.arguments.as_slice(), place, &[], None);
-    ToReturn {
-        operation,
-        reason,
-        endpoint: transfer.translation.endpoint,
-        translation: Some(transfer.translation.number),
-        message,
-        data: Some(transfer.data),
-        has_credit: false,
     }
 }

@@ -10,7 +10,7 @@ use crate::peer::{Ended, EndpointId, RecordState};
 use crate::port::Endpoints;
 use crate::returned::{Operation, ToReturn};
 use crate::traffic::Traffic;
-use crate::transfer::Transfers;
+use crate::transfer::{Stage, Transfers};
 use crate::wire::{Category, Head, Kept, Stamp};
 
 /// Bundles of a node.
@@ -43,8 +43,10 @@ pub(crate) struct State {
     pub(crate) bundles: Vec<BundleState>,
     pub(crate) traffic: Traffic,
     pub(crate) transfers: Transfers,
-    /// Endpoints that have a part of a transfer to send, and no frame.
+    /// Endpoints that have a request of a transfer to send, and no frame.
     pub(crate) wants_frame: Vec<EndpointId>,
+    /// Segments that endpoints had until now.
+    pub(crate) segments: u64,
 }
 
 impl State {
@@ -55,6 +57,7 @@ impl State {
             traffic,
             transfers: Transfers::default(),
             wants_frame: Vec::new(),
+            segments: 0,
         }
     }
 
@@ -94,6 +97,7 @@ impl State {
             |bundle: &BundleState| !bundle.stashed.is_empty() || !bundle.to_return.is_empty();
         !self.traffic.retries.is_empty()
             || !self.traffic.hints.is_empty()
+            || !self.traffic.asked.is_empty()
             || self.transfers.is_any()
             || bundle.is_some_and(is_waiting)
     }
@@ -109,11 +113,31 @@ impl State {
             return;
         };
         let (id, translation, transfer) = (record.endpoint, record.translation, record.transfer);
-        if let Some(transfer) = transfer {
-            self.transfers.part_ended(transfer, &record.message, None);
-        }
         records.free(stamp);
+        if let Some(transfer) = transfer {
+            self.transfer_answered(transfer, None);
+        }
         self.give_back(id, translation, true);
+    }
+
+    /// A request of a transfer was answered, or came back for that reason.
+    pub(crate) fn transfer_answered(&mut self, number: u32, failed: Option<Reason>) {
+        let Some(transfer) = self.transfers.get(number) else {
+            return;
+        };
+        if let (Stage::Last, Some(writing)) = (&transfer.stage, &transfer.writing)
+            && let Some(peer) = self.traffic.peers.get(writing.link())
+        {
+            writing.was_followed(&mut peer.delivery);
+        }
+        // The segment is not what it was, or the handler.
+        if failed.is_some()
+            && let Stage::Last = transfer.stage
+            && let Ok(mapped) = self.endpoints.mapped(&transfer.translation)
+        {
+            mapped.remote = None;
+        }
+        transfer.request_ended(failed);
     }
 
     /// A request of that endpoint has ended: gives back its credit.
@@ -147,7 +171,7 @@ impl State {
             transfer,
         } = ended;
         if let Some(transfer) = transfer {
-            self.transfers.part_ended(transfer, &message, Some(reason));
+            self.transfer_answered(transfer, Some(reason));
         }
         if state == RecordState::Rejecting {
             // It was answered, and its credit is free.
@@ -162,8 +186,7 @@ impl State {
         endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
         let operation = match message.head().map(|head| head.category) {
             Some(Category::Medium) => Operation::RequestMedium,
-            Some(Category::Bulk | Category::Part) => Operation::Transfer,
-            Some(Category::Get) => Operation::Get,
+            Some(Category::Bulk) => Operation::Transfer,
             _ => Operation::Request,
         };
         self.return_to_sender(ToReturn {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Requests that were accepted here, parts of transfers included.
+    /// Requests that were accepted here, those of transfers included.
     pub requests_sent: u64,
     /// Requests whose handler ran here, or that the layer answered.
     pub requests_taken: u64,

@@ -8,9 +8,10 @@ use hamlyn::engine::memory::LinkId;
 use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
-use crate::peer::{Pauses, Peer, Peers, Record, RecordState, ServedState};
+use crate::peer::{EndpointId, Pauses, Peer, Peers, Record, RecordState, ServedState};
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
+use crate::writing::Writing;
 
 /// A message to be sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +34,16 @@ pub(crate) struct Retry {
     pub(crate) due_ns: u64,
 }
 
+/// A question of a peer for a segment, or for data of it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) link: LinkId,
+    pub(crate) stamp: Stamp,
+    pub(crate) endpoint: EndpointId,
+    /// Data that are on their way, from an offset of the segment of that number.
+    pub(crate) data: Option<(Writing, u64, u64)>,
+}
+
 pub(crate) struct Traffic {
     pub(crate) options: NodeOptions,
     pub(crate) peers: Peers,
@@ -44,6 +55,10 @@ pub(crate) struct Traffic {
     pub(crate) hints: Vec<LinkId>,
     /// Links with messages that no fence follows.
     pub(crate) unfenced: Vec<LinkId>,
+    /// Links of which a fence is to tell how much data was taken.
+    pub(crate) awaited: Vec<LinkId>,
+    /// Questions for segments and for data of them: of each link as many as it has records.
+    pub(crate) asked: Vec<Asked>,
     /// Answers that came back, and are to be returned to their endpoints.
     pub(crate) rejected: Vec<(LinkId, Stamp, Reason)>,
     /// Bytes of the message under a handler, if they must not change.
@@ -66,6 +81,8 @@ impl Traffic {
             owing: Vec::new(),
             hints: Vec::new(),
             unfenced: Vec::new(),
+            awaited: Vec::new(),
+            asked: Vec::new(),
             rejected: Vec::new(),
             scratch: Vec::new(),
             running: None,
@@ -98,6 +115,17 @@ impl Traffic {
     pub(crate) fn fence_after(&mut self, link: LinkId) {
         if let Some(peer) = self.peers.get(link) {
             peer.fence_after(&mut self.unfenced);
+        }
+    }
+
+    /// A fence of the link is begun, if one is to tell of data and none is under way.
+    pub(crate) fn fence_if_wanted(&mut self, link: LinkId) {
+        if let Some(peer) = self.peers.get(link)
+            && peer.delivery.is_wanted
+            && !peer.delivery.is_asked()
+            && !self.awaited.contains(&link)
+        {
+            self.awaited.push(link);
         }
     }
 

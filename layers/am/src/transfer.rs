@@ -1,12 +1,33 @@
-//! Bulk messages and gets that are longer than a part (`V 3.1`): they go as requests that the layer
-//! answers, and end with one handler.
+//! Bulk messages that are longer than a medium one, and gets (`V 3.1`): their data go straight into
+//! the segment, and one message runs the handler.
+
+use hamlyn::engine::memory::LinkId;
+use hamlyn::{Slot, Target};
 
 use crate::error::Reason;
+use crate::peer::EndpointId;
+use crate::returned::{Operation, ToReturn};
 use crate::translation::Translation;
-use crate::wire::{Arguments, Category, Kept};
+use crate::wire::{Arguments, Category, Head, Kept, Place};
+use crate::writing::Writing;
 
 /// Transfers that a node has under way at a time.
 const TRANSFERS_MAX: usize = 64;
+
+/// Stage of a transfer.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// Its first message is to be sent: a question for the receiver's segment, or that for data.
+    Ask,
+    /// That was sent. Its answer is the last of a get.
+    Asked,
+    /// The data are written; that goes to the slot with that proof.
+    Write { proof: u64 },
+    /// The message that runs the handler was sent.
+    Last,
+    /// It has ended, or failed.
+    Over(Option<Reason>),
+}
 
 /// A transfer.
 #[derive(Debug)]
@@ -15,26 +36,23 @@ pub(crate) struct Transfer {
     pub(crate) is_get: bool,
     pub(crate) handler: u8,
     pub(crate) arguments: Arguments,
-    /// The bytes, of a bulk message.
-    pub(crate) data: Vec<u8>,
-    /// The place that a get reads, and the place to which the bytes go.
-    pub(crate) from: u64,
+    /// The place in the remote segment.
+    pub(crate) place: Place,
+    pub(crate) stage: Stage,
+    /// The bytes of a bulk message, if they are kept here.
+    pub(crate) data: Option<Vec<u8>>,
+    /// The bytes are in the hands of a call that waits, and which sends them.
+    pub(crate) is_lent: bool,
+    /// The data on their way, the last ones if they were written twice.
+    pub(crate) writing: Option<Writing>,
+    /// The receiver's segment was asked for a second time.
+    is_repeated: bool,
+    /// A request of it has no answer yet.
+    pub(crate) in_flight: bool,
+    /// Of a get: its place in the own segment, the number of that, and the slot for the data.
     pub(crate) to: u64,
-    pub(crate) length_bytes: u64,
-    /// Bytes of a part, but of the last.
-    pub(crate) part_bytes: u64,
-    /// Bytes of parts that were sent, and of those that were answered.
-    pub(crate) sent_bytes: u64,
-    done_bytes: u64,
-    /// Parts of a get of which the answers had no room: where each begins, and its bytes; and all
-    /// bytes that were asked for again.
-    again: Vec<(u64, u64)>,
-    again_bytes: u64,
-    pub(crate) in_flight: u32,
-    pub(crate) failed: Option<Reason>,
-    /// The message that runs the handler was sent.
-    pub(crate) is_last_sent: bool,
-    is_over: bool,
+    pub(crate) segment: u64,
+    pub(crate) slot: Option<Slot>,
 }
 
 impl Transfer {
@@ -42,66 +60,99 @@ impl Transfer {
         translation: Translation,
         is_get: bool,
         handler: u8,
-        arguments: Arguments,
-        part_bytes: u64,
+        arguments: &[u32],
+        place: Place,
     ) -> Self {
         Self {
             translation,
             is_get,
             handler,
-            arguments,
-            data: Vec::new(),
-            from: 0,
+            arguments: Arguments::new(arguments),
+            place,
+            stage: Stage::Ask,
+            data: None,
+            is_lent: false,
+            writing: None,
+            is_repeated: false,
+            in_flight: false,
             to: 0,
-            length_bytes: 0,
-            part_bytes: part_bytes.max(1),
-            sent_bytes: 0,
-            done_bytes: 0,
-            again: Vec::new(),
-            again_bytes: 0,
-            in_flight: 0,
-            failed: None,
-            is_last_sent: false,
-            is_over: false,
+            segment: 0,
+            slot: None,
         }
     }
 
-    /// The next part that is to be sent: where it begins, and its bytes.
-    pub(crate) fn next_part(&self) -> Option<(u64, u64)> {
-        if let Some(&again) = self.again.last() {
-            return self.failed.is_none().then_some(again);
-        }
-        let left = self.length_bytes - self.sent_bytes;
-        // A get of nothing is asked for, too: the answer says whether its place is good.
-        let is_first = self.is_get && self.length_bytes == 0 && !self.is_last_sent;
-        let is_due = self.failed.is_none() && (left > 0 || is_first);
-        is_due.then(|| (self.sent_bytes, left.min(self.part_bytes)))
+    /// Begins to write, to the slot with that proof.
+    pub(crate) fn write(&mut self, target: &Target, proof: u64) {
+        let Place {
+            offset,
+            length_bytes,
+        } = self.place;
+        self.writing = Some(Writing::new(*target, offset, length_bytes));
+        self.stage = Stage::Write { proof };
     }
 
-    /// The next part was sent.
-    pub(crate) fn part_sent(&mut self, length_bytes: u64) {
-        if self.again.pop().is_none() {
-            self.sent_bytes += length_bytes;
+    /// It ends, for that reason if it failed; unless it has before.
+    pub(crate) fn end(&mut self, failed: Option<Reason>) {
+        if !matches!(self.stage, Stage::Over(Some(_))) {
+            self.stage = Stage::Over(failed);
         }
     }
 
-    /// The rest of a part of a get, whose answer had less than it was asked for, is asked for again.
-    pub(crate) fn ask_again(&mut self, begin: u64, length_bytes: u64) {
-        self.again.push((begin, length_bytes));
-        self.again_bytes += length_bytes;
+    /// The data did not find the segment that they were for: asks for it once more, if they are
+    /// there still. False if not.
+    fn repeat(&mut self) -> bool {
+        let may = !self.is_repeated && (self.data.is_some() || self.is_lent);
+        if may {
+            self.is_repeated = true;
+            self.stage = Stage::Ask;
+        }
+        may
     }
 
-    /// All parts were answered, and the handler is to run.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.failed.is_none()
-            && self.in_flight == 0
-            && self.done_bytes == self.length_bytes + self.again_bytes
-            && (!self.is_get || self.length_bytes > 0 || self.is_last_sent)
+    /// True if it must ask for the receiver's segment whatever is known of that.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 
-    /// Nothing of it is under way, and it has failed or its handler was answered.
-    pub(crate) fn is_over(&self) -> bool {
-        self.in_flight == 0 && (self.failed.is_some() || self.is_over)
+    /// A request of it was answered, or came back for that reason.
+    pub(crate) fn request_ended(&mut self, failed: Option<Reason>) {
+        self.in_flight = false;
+        let is_last = matches!(self.stage, Stage::Last);
+        if is_last && failed == Some(Reason::Moved) && self.repeat() {
+            return;
+        }
+        match (&self.stage, failed) {
+            (_, Some(reason)) => self.end(Some(reason)),
+            (Stage::Last, None) => self.end(None),
+            // Its slot is closed when the own segment is replaced.
+            (Stage::Asked, None) if self.is_get => {
+                let is_whole = self.slot.is_some() || self.place.length_bytes == 0;
+                self.end((!is_whole).then_some(Reason::BadOffset));
+            }
+            // No answer to the question.
+            (Stage::Asked, None) => self.end(Some(Reason::BadEndpoint)),
+            _ => {}
+        }
+    }
+
+    /// The transfer as it is returned.
+    pub(crate) fn returned(self, reason: Reason) -> ToReturn {
+        let (category, operation) = match self.is_get {
+            true => (Category::Get, Operation::Get),
+            false => (Category::Bulk, Operation::Transfer),
+        };
+        let mut message = Kept::new();
+        let head = Head::new(category, self.handler);
+        message.write(head, self.arguments.as_slice(), self.place, &[], None);
+        ToReturn {
+            operation,
+            reason,
+            endpoint: self.translation.endpoint,
+            translation: Some(self.translation.number),
+            message,
+            data: self.data,
+            has_credit: false,
+        }
     }
 }
 
@@ -142,38 +193,46 @@ impl Transfers {
         self.places.get_mut(number as usize)?.as_deref_mut()
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Transfer> {
+        self.places
+            .iter_mut()
+            .flatten()
+            .map(|transfer| &mut **transfer)
+    }
+
+    /// The number of those of an endpoint that have not ended, and for which no request is
+    /// outstanding.
+    pub(crate) fn waiting(&self, endpoint: EndpointId) -> u32 {
+        let mut count = 0;
+        for transfer in self.places.iter().flatten() {
+            let is_over = matches!(transfer.stage, Stage::Over(None)) && !transfer.is_get;
+            let is_its = transfer.translation.endpoint == endpoint;
+            count += u32::from(is_its && !transfer.in_flight && !is_over);
+        }
+        count
+    }
+
     pub(crate) fn remove(&mut self, number: u32) -> Option<Box<Transfer>> {
         let transfer = self.places.get_mut(number as usize)?.take()?;
         self.count -= 1;
         Some(transfer)
     }
 
-    /// A request of a transfer was answered, or came back for that reason.
-    pub(crate) fn part_ended(&mut self, number: u32, message: &Kept, failed: Option<Reason>) {
-        let Some(transfer) = self.get(number) else {
-            return;
-        };
-        transfer.in_flight = transfer.in_flight.saturating_sub(1);
-        if let Some(reason) = failed {
-            transfer.failed.get_or_insert(reason);
-            return;
-        }
-        let category = message.head().map(|head| head.category);
-        match (category, message.body()) {
-            (Some(Category::Part), Some(body)) => {
-                transfer.done_bytes += body.data.len() as u64;
+    /// A slot has refused data: whatever is written there is so in vain. Who cannot write them anew
+    /// hears of the reason by its last message. The translations of those transfers.
+    pub(crate) fn refused_by(
+        &mut self,
+        link: LinkId,
+        slot: u32,
+    ) -> impl Iterator<Item = Translation> {
+        self.iter_mut().filter_map(move |transfer| {
+            let writing = transfer.writing.as_mut()?;
+            if !writing.is_to(link, slot) || !matches!(transfer.stage, Stage::Write { .. }) {
+                return None;
             }
-            (Some(Category::Get), Some(body)) => {
-                transfer.done_bytes += body.place.length_bytes;
-            }
-            _ => transfer.is_over = true,
-        }
-    }
-
-    /// The data of a part of a get could not be stored here, or were too few.
-    pub(crate) fn fail(&mut self, number: u32, reason: Reason) {
-        if let Some(transfer) = self.get(number) {
-            transfer.failed.get_or_insert(reason);
-        }
+            writing.give_up();
+            transfer.repeat();
+            Some(transfer.translation)
+        })
     }
 }

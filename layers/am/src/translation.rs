@@ -5,6 +5,7 @@ use hamlyn::engine::memory::LinkId;
 
 use crate::name::{Name, Tag};
 use crate::peer::EndpointId;
+use crate::segment::Remote;
 
 /// Translations of an endpoint.
 pub(crate) const TRANSLATIONS_MAX: usize = 1 << 20;
@@ -21,6 +22,8 @@ pub struct Translation {
 /// The meaning of a translation.
 #[derive(Debug)]
 pub(crate) struct Mapped {
+    /// The segment of the endpoint, once it has said where that is.
+    pub(crate) remote: Option<Box<Remote>>,
     pub(crate) name: Name,
     pub(crate) tag: Tag,
     pub(crate) link: LinkId,
@@ -62,6 +65,7 @@ impl Translations {
         targets: [Target; 2],
     ) -> Option<Translation> {
         let mapped = Mapped {
+            remote: None,
             name,
             tag,
             link: targets[0].link(),

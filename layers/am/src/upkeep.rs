@@ -96,7 +96,7 @@ impl State {
 
     /// A packet was refused, or its link ended.
     fn take_undelivered<H: Host>(&mut self, session: &mut Session<'_, H>, back: &Undelivered) {
-        let (Some(to), TicketKind::Port) = (back.to, back.kind) else {
+        let Some(to) = back.to else {
             return;
         };
         if matches!(back.reason, Return::Ended(_)) {
@@ -108,6 +108,14 @@ impl State {
             return;
         };
         let link = peer.link;
+        if back.kind == TicketKind::Slot {
+            for over in self.transfers.refused_by(link, back.slot.to_bits()) {
+                if let Ok(mapped) = self.endpoints.mapped(&over) {
+                    mapped.remote = None;
+                }
+            }
+            return self.traffic.refused_by(link, back.slot.to_bits());
+        }
         let replies = peer.replies.as_ref().map(|target| target.ticket().slot);
         let now_ns = session.host().now_ns();
         if replies == Some(back.slot) {
@@ -448,6 +456,7 @@ impl State {
                     handler: head.handler,
                     arguments: body.arguments.as_slice(),
                     data: message.data.as_deref().unwrap_or(body.data),
+                    length_bytes: body.place.length_bytes.max(body.data.len() as u64),
                     offset: body.place.offset,
                 });
             }

@@ -6,9 +6,9 @@
 
 /// Most arguments of a message, of 32 bits each.
 pub const ARGUMENTS_MAX: usize = 16;
-/// Requests that a node may have outstanding over one link. With as many answers and a message of
-/// credits they are not more than the 63 refusals that an interface keeps for a link.
-pub(crate) const RECORDS: usize = 31;
+/// Requests that a node may have outstanding over one link. With as many answers, a message of
+/// credits and 14 packets of data they are the 63 refusals that an interface keeps for a link.
+pub(crate) const RECORDS: usize = 24;
 /// Bytes of the word, and of the longest message beside its data.
 const WORD_BYTES: usize = 8;
 pub(crate) const OVERHEAD_BYTES: usize =
@@ -33,7 +33,7 @@ pub(crate) struct Stamp(u16);
 
 impl Stamp {
     /// The stamp of credits: no record has this number.
-    pub(crate) const CREDITS: Self = Self(RECORDS as u16);
+    pub(crate) const CREDITS: Self = Self(31);
 
     pub(crate) fn new(number: usize, uses: u8) -> Self {
         Self(number as u16 & 31 | u16::from(uses & 127) << 5)
@@ -63,14 +63,17 @@ pub(crate) enum Category {
     Short,
     /// And data, which the handler is shown.
     Medium,
-    /// And data for a place in the segment; or none, if parts brought them before.
+    /// And data for a place in the segment.
     Bulk,
-    /// A part of a bulk message: stored, and answered by the layer.
-    Part,
-    /// A request for data of the segment, which the layer answers.
+    /// The same, whose data were written there before. In their stead it proves to which slot.
+    Stored,
+    /// A question for the segment, if it has that place and that handler.
+    Ask,
+    /// A request for data of the segment, with a ticket of the place for them. The layer answers it
+    /// when they are written.
     Get,
-    /// These data.
-    Got,
+    /// The tickets of a segment.
+    Tickets,
     /// A request comes back, for a reason.
     Return,
     /// A reply is rejected, for a reason.
@@ -81,13 +84,14 @@ pub(crate) enum Category {
     Room,
 }
 
-const CATEGORIES: [Category; 10] = [
+const CATEGORIES: [Category; 11] = [
     Category::Short,
     Category::Medium,
     Category::Bulk,
-    Category::Part,
+    Category::Stored,
+    Category::Ask,
     Category::Get,
-    Category::Got,
+    Category::Tickets,
     Category::Return,
     Category::Reject,
     Category::Credits,
@@ -96,7 +100,7 @@ const CATEGORIES: [Category; 10] = [
 
 impl Category {
     fn has_place(self) -> bool {
-        matches!(self, Self::Bulk | Self::Part | Self::Get)
+        matches!(self, Self::Bulk | Self::Stored | Self::Ask | Self::Get)
     }
 }
 

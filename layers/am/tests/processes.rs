@@ -7,8 +7,9 @@ mod actor;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use hamlyn::Wait;
 use hamlyn::host::process::Options;
+use hamlyn::region::SharedOptions;
+use hamlyn::{Area, Wait};
 use hamlyn_am::{Blocked, Bundle, Endpoint, Error, Node, NodeOptions, Reason, Tag, Translation};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -19,6 +20,8 @@ const TAG: Tag = Tag::new(7);
 const ASK: u8 = 3;
 const ANSWER: u8 = 4;
 const KEEP: u8 = 5;
+const PUT: u8 = 6;
+const SEGMENT: u64 = 4 << 20;
 
 #[test]
 #[ignore = "a role of the other tests"]
@@ -45,6 +48,17 @@ fn serve(name: &str) {
         .on_short(KEEP, move |call, _| {
             kept.borrow_mut().push(call.defer()?);
             Ok(())
+        })
+        .unwrap();
+    // Its own process and its clients share the segment.
+    let area = Area::shared(SharedOptions::reserved(SEGMENT)).unwrap();
+    endpoint.set_segment(Some((area.clone(), SEGMENT))).unwrap();
+    endpoint
+        .on_bulk(PUT, move |call, range, arguments| {
+            let mut found = vec![0; (range.end - range.start) as usize];
+            area.read_at(range.start, &mut found).unwrap();
+            assert!(found.iter().all(|&byte| byte == arguments[0] as u8));
+            call.reply(ANSWER, arguments)
         })
         .unwrap();
     node.publish("server", &endpoint.name().unwrap()).unwrap();
@@ -189,6 +203,55 @@ fn a_server_that_is_killed_loses_nothing_silently() {
         client.endpoint.request(&anew, ASK, &[0], LONG).unwrap();
         client.serve_until("the answer", || client.answers.borrow().len() > before.0);
         assert_eq!((client.outstanding(), told()), (1, before.1 + 1));
+    }
+}
+
+/// At whatever instant a server dies, each transfer is answered or comes back, once.
+#[test]
+fn a_server_that_is_killed_returns_transfers() {
+    let name = unique("transfers");
+    for round in 0..12_usize {
+        let mut server = Actor::start("server", &name);
+        let client = Client::open(&name);
+        let mut accepted = 0;
+        loop {
+            let place = u64::from(accepted % 4) * SEGMENT / 4;
+            let data = vec![accepted as u8; SEGMENT as usize / 4 - round];
+            let wait = if accepted % 3 == 0 { Wait::Poll } else { LONG };
+            let numbers = [accepted];
+            match client
+                .endpoint
+                .transfer(&client.to, PUT, place, &data, &numbers, wait)
+            {
+                Ok(()) => accepted += 1,
+                Err(Error::PeerLost(_)) => break,
+                Err(Error::WouldBlock(_)) => drop(client.bundle.serve(Wait::millis(5))),
+                Err(error) => panic!("{error}"),
+            }
+            if accepted % 4 == 0 && round > 0 {
+                // The same places are written again.
+                client.serve_until("all ends", || client.outstanding() == 0);
+            }
+            if client.answers.borrow().len() >= round * round {
+                server.kill();
+            }
+            if !client.returned.borrow().is_empty() || accepted == 1_000 {
+                break;
+            }
+        }
+        server.kill();
+        assert!(!server.ended());
+        let told = || client.answers.borrow().len() + client.returned.borrow().len();
+        client.serve_until("all ends", || {
+            client.outstanding() == 0 && told() >= accepted as usize
+        });
+        let returned = client.returned.borrow();
+        let is_lost = |(reason, _): &(Reason, u32)| *reason == Reason::Unreachable;
+        assert!(returned.iter().all(is_lost), "{returned:?}");
+        let mut all: Vec<u32> = client.answers.borrow().clone();
+        all.extend(returned.iter().map(|(_, number)| number));
+        all.sort();
+        assert_eq!(all, (0..accepted).collect::<Vec<_>>(), "each once");
     }
 }
 

@@ -238,6 +238,27 @@ impl<H: Host> Interface<H> {
         self.outbound.read(|outbound| outbound.tx_links.forgotten())
     }
 
+    /// The number of packets of that link which may come back between two looks at
+    /// [`Interface::next_undelivered`], so that none is forgotten: 63 on one host, 1,024 between
+    /// hosts. Nothing if the link has ended.
+    pub fn undelivered_kept(&self, link: LinkId) -> Option<u64> {
+        self.order(link).map(|(kept, _)| kept)
+    }
+
+    /// True if the peer of that link takes packets in the order in which they were sent, so that a
+    /// message tells of those before it. Between hosts it does not: there a
+    /// [fence](Interface::track_fence) tells. False if the link has ended.
+    pub fn keeps_order(&self, link: LinkId) -> bool {
+        self.order(link).is_some_and(|(_, keeps)| keeps)
+    }
+
+    fn order(&self, link: LinkId) -> Option<(u64, bool)> {
+        match self.is_forked() {
+            true => None,
+            false => self.outbound.read(|outbound| outbound.tx_links.order(link)),
+        }
+    }
+
     /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to any peer that asks
     /// for `item`, so that a program that knows only a name can make contact (`Hamlyn 6.3`).
     ///

@@ -56,7 +56,7 @@ const UNREACHABLE_REPORTS_MAX: u32 = 8;
 /// How long the peer must have said nothing for that.
 const UNREACHABLE_NS: u64 = 300_000_000;
 /// Packets that came back and are kept; of more, the oldest are forgotten and counted.
-const RETURNED_MAX: usize = 1_024;
+pub(super) const RETURNED_MAX: usize = 1_024;
 
 /// How many bytes one link may queue while all links of an endpoint queue so many: a quarter of the
 /// rest, so that a later link finds room.

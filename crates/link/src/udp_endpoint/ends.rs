@@ -13,7 +13,7 @@ use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::forks::Birth;
 
-use super::connection::{Connection, ReceivedBatch};
+use super::connection::{Connection, RETURNED_MAX, ReceivedBatch};
 use super::{ConnectionState, UdpEndpoint};
 use crate::udp::datagram_socket::DatagramSocket;
 use crate::udp::socket::Socket;
@@ -181,6 +181,10 @@ impl<S: DatagramSocket> TransmitEnd for UdpTransmit<S> {
 
     fn forgotten(&self) -> u64 {
         self.connection.forgotten()
+    }
+
+    fn returns_kept(&self) -> u64 {
+        RETURNED_MAX as u64
     }
 
     fn connection_state(&self) -> Option<ConnectionState> {

@@ -27,6 +27,7 @@ use hamlyn_engine::transport::Return;
 use hamlyn_link::udp_endpoint::ConnectionState;
 use hamlyn_link::{Link, LinkFault, ReceiveEnd, Refused, TransmitEnd};
 use hamlyn_ring::area::Area;
+use hamlyn_ring::reports::REPORTS_KEPT;
 
 use crate::world::kernel;
 
@@ -189,6 +190,13 @@ impl TransmitEnd for SimTransmit {
 
     fn forgotten(&self) -> u64 {
         either!(self, end => end.forgotten())
+    }
+
+    fn returns_kept(&self) -> u64 {
+        match self {
+            Self::Channel(_) => REPORTS_KEPT,
+            Self::Wire(end) => end.returns_kept(),
+        }
     }
 
     fn connection_state(&self) -> Option<ConnectionState> {

@@ -196,6 +196,10 @@ impl WireTransmit {
         self.end.forgotten()
     }
 
+    pub(super) fn returns_kept(&self) -> u64 {
+        self.end.returns_kept()
+    }
+
     pub(super) fn connection_state(&self) -> Option<ConnectionState> {
         self.end.connection_state()
     }

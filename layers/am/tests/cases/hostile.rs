@@ -5,7 +5,10 @@ use std::rc::Rc;
 
 use hamlyn::engine::key::Key;
 use hamlyn::engine::packet::SlotName;
-use hamlyn::{NewPort, Target, Ticket, Wait};
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::transport::Return;
+use hamlyn::error::FenceError;
+use hamlyn::{Area, Message, NewPort, Target, Ticket, Wait};
 use hamlyn_am::{Error, Name, Reason, Tag};
 use ring::hmac;
 
@@ -194,7 +197,7 @@ impl Forger {
             bytes.to_vec()
         };
         let reply = |value: u32| [word(ASK, 1, 0, 0), value.to_le_bytes().to_vec()].concat();
-        let credit = |stamp: u16| [word(0, 0, 8, 0), stamp.to_le_bytes().to_vec()].concat();
+        let credit = |stamp: u16| [word(0, 0, 9, 0), stamp.to_le_bytes().to_vec()].concat();
         let credits = 31;
         for (stamp, bytes) in [
             // Records that are free, and other uses of those that are not.
@@ -203,16 +206,16 @@ impl Forger {
             ((first & !31) | 30, reply(3)),
             (credits, credit(first ^ 1 << 11)),
             // The rejection of a reply that was never sent, and no message at all.
-            (first, word(0, 0, 7, 2)),
+            (first, word(0, 0, 8, 2)),
             (first, word(ASK, 17, 0, 0)),
             (first ^ 1 << 5, Vec::new()),
             // An answer, and others of the same request.
             (first, reply(77)),
             (first, reply(78)),
             (credits, credit(first)),
-            (first, word(0, 0, 6, 2)),
+            (first, word(0, 0, 7, 2)),
             // A return for a reason that nobody knows, and a reply after it.
-            (second, word(0, 0, 6, 200)),
+            (second, word(0, 0, 7, 200)),
             (second, reply(79)),
             // A credit twice.
             (credits, credit(third)),
@@ -253,7 +256,7 @@ fn lie(player: &crate::player::Player<'_>, messages: u64) -> Result<(), Error> {
             // A handler, a small number of arguments, a category, introduced or not.
             bytes[0] = [ASK, 0, 99][random(3) as usize];
             bytes[1] = random(20) as u8;
-            bytes[2] = random(11) as u8;
+            bytes[2] = random(12) as u8;
             bytes[3] = random(2) as u8;
             if bytes[1] == 2 && random(2) == 0 {
                 bytes.truncate(16);
@@ -283,4 +286,158 @@ fn lie(player: &crate::player::Player<'_>, messages: u64) -> Result<(), Error> {
     }
     assert!(session.flush(LONG)?);
     Ok(())
+}
+
+/// A peer that had a ticket of a segment has none when the tag has changed, the segment was replaced,
+/// or the endpoint is gone; and its word that data are there counts only with a proof.
+pub(crate) fn a_ticket_ends_with_the_tag(world: World) {
+    const LENGTH: u64 = 100_000;
+    const STORED: u8 = 3;
+    world.run(1, &|player| {
+        let mut endpoint = player.endpoint("endpoint", TAG);
+        let count = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&count);
+        endpoint.on_bulk(ASK, move |_, range, _| {
+            assert_eq!(range, 0..LENGTH);
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        let area = endpoint.new_segment(LENGTH)?;
+        let byte = |area: &Area| {
+            let mut byte = [0];
+            area.read_at(77, &mut byte).unwrap();
+            byte[0]
+        };
+        let mut peer = Peer::open(player, &endpoint.name()?);
+        let place = [0, LENGTH].map(u64::to_le_bytes).concat();
+        let first = peer.ask(&place).expect("it has the right tag");
+        assert_eq!(peer.write(&first, 1), None);
+        assert_eq!(byte(&area), 1);
+        // A message that runs the handler, with no proof, a wrong one, and the right one.
+        let proof = first.key.to_bits() ^ u64::from(first.slot.to_bits());
+        for (proof, ran) in [
+            (&[][..], 0),
+            (&(proof ^ 1).to_le_bytes(), 0),
+            (&proof.to_le_bytes(), 1),
+        ] {
+            peer.say(STORED, &[&place, proof].concat());
+            assert_eq!(count.get(), ran);
+        }
+        // The tag changes, and changes back.
+        endpoint.set_tag(Tag::new(9))?;
+        assert_eq!(peer.write(&first, 2), Some(Refusal::SlotClosed));
+        assert!(peer.ask(&place).is_none());
+        endpoint.set_tag(TAG)?;
+        assert_eq!(peer.write(&first, 3), Some(Refusal::SlotClosed));
+        peer.say(STORED, &[&place[..], &proof.to_le_bytes()].concat());
+        assert_eq!((byte(&area), count.get()), (1, 1));
+        // The segment is replaced.
+        let second = peer.ask(&place).expect("the tag is right again");
+        assert_eq!(peer.write(&second, 4), None);
+        let new = endpoint.new_segment(LENGTH)?;
+        assert_eq!(peer.write(&second, 5), Some(Refusal::SlotClosed));
+        assert_eq!((byte(&area), byte(&new)), (4, 0));
+        // The endpoint goes.
+        let third = peer.ask(&place).expect("there is a segment");
+        drop(endpoint);
+        assert_eq!(peer.write(&third, 6), Some(Refusal::SlotClosed));
+        assert_eq!(byte(&new), 0);
+        player.finish()
+    });
+}
+
+/// A peer that speaks to the port of an endpoint, in the same thread.
+struct Peer<'a> {
+    player: &'a crate::player::Player<'a>,
+    manager: hamlyn::Manager<crate::Host>,
+    port: hamlyn::Port,
+    to: Target,
+    uses: u16,
+}
+
+impl<'a> Peer<'a> {
+    fn open(player: &'a crate::player::Player<'a>, name: &Name) -> Self {
+        let manager = crate::open_unnamed();
+        let mut session = manager.session();
+        let port = session.open_port(NewPort::new().handlers(4096)).unwrap();
+        let [ticket, _] = tickets(name, &port.ticket());
+        let to = session.target(&ticket, LONG).unwrap();
+        drop(session);
+        Self {
+            player,
+            manager,
+            port,
+            to,
+            uses: 0,
+        }
+    }
+
+    /// Sends a request of that category, and waits for its answer, or its refusal.
+    fn say(&mut self, category: u8, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.uses += 1;
+        let stamp = self.uses << 5;
+        let own = self.port.ticket();
+        let introduction = [
+            &own.slot.to_bits().to_le_bytes()[..],
+            &[0; 16],
+            &own.slot.to_bits().to_le_bytes(),
+            &own.key.to_bits().to_le_bytes(),
+        ];
+        let word = [ASK, 0, category, 1, 0, 0, 0, 0];
+        let message = [&word[..], bytes, &introduction.concat()].concat();
+        let mut session = self.manager.session();
+        session
+            .send_message(&self.to, stamp, &message, LONG)
+            .unwrap();
+        for _ in 0..10_000 {
+            self.player.bundle.serve(Wait::millis(1)).unwrap();
+            let mut answer = None;
+            session
+                .await_messages(&mut self.port, 1, Wait::millis(1), |message, _| {
+                    let mut bytes = vec![0; message.len()];
+                    message.copy_to(&mut bytes);
+                    answer = Some(bytes);
+                })
+                .unwrap();
+            if answer.is_some() {
+                return answer;
+            }
+            if session.next_undelivered().is_some() {
+                return None;
+            }
+        }
+        panic!("no answer to {word:?}");
+    }
+
+    /// Asks for the segment.
+    fn ask(&mut self, place: &[u8]) -> Option<Ticket> {
+        let answer = self.say(4, place)?;
+        assert_eq!(answer[2], 6, "the tickets: {answer:?}");
+        Some(Ticket::from_bytes(&answer[8..60]).unwrap())
+    }
+
+    /// Writes a byte, and waits until it was taken, or refused.
+    fn write(&mut self, ticket: &Ticket, byte: u8) -> Option<Refusal> {
+        let mut session = self.manager.session();
+        let target = self.to.with_ticket(*ticket).unwrap();
+        let (terminus, bytes) = (session.terminus(), [byte]);
+        let message = Message::new(&bytes).at(77);
+        session.send_msg(terminus, &target, &message, LONG).unwrap();
+        for _ in 0..10_000 {
+            self.player.bundle.serve(Wait::millis(1)).unwrap();
+            match session.fence_link(target.link(), Wait::millis(1)) {
+                Ok(()) => return None,
+                Err(FenceError::TimedOut { .. }) => {}
+                Err(FenceError::Refused { last, .. }) => {
+                    while session.next_undelivered().is_some() {}
+                    let Return::Refused(refusal) = last.reason else {
+                        panic!("{last:?}");
+                    };
+                    return Some(refusal);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("nobody took it");
+    }
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use hamlyn::Wait;
-use hamlyn_am::{ARGUMENTS_MAX, Blocked, Deferred, Error, Events, Incoming, NodeOptions, Tag};
+use hamlyn_am::{ARGUMENTS_MAX, Blocked, Deferred, Error, Events, Incoming, Tag};
 
 use crate::World;
 use crate::player::LONG;
@@ -464,52 +464,6 @@ pub(crate) fn handlers_of_any_kind_take_each(world: World) {
             endpoint.outstanding().is_ok_and(|count| count == 0)
         });
         assert_eq!((kinds.borrow().len(), returned.get()), (4, 0));
-        player.finish()
-    });
-}
-
-/// A get is whole though the answers of its server are shorter than what they are asked for.
-pub(crate) fn a_get_asks_again_for_the_rest(world: World) {
-    const LENGTH: u64 = 20_003;
-    world.run(2, &|player| {
-        let mut endpoint = player.endpoint("client", TAG);
-        if player.number == 0 {
-            return player.finish();
-        }
-        let (gets, returned) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
-        let (got, back) = (Rc::clone(&gets), Rc::clone(&returned));
-        endpoint.on_bulk(GOT, move |_, range, arguments| {
-            assert_eq!((range, arguments), (10..LENGTH + 10, &[9][..]));
-            got.set(got.get() + 1);
-            Ok(())
-        })?;
-        endpoint.on_returned(move |_| back.set(back.get() + 1))?;
-        let segment = endpoint.new_segment(LENGTH + 20)?;
-        let options = NodeOptions {
-            medium_bytes_max: 300,
-            part_bytes_max: 300,
-            ..player.node.options()?
-        };
-        let node = player.another(options)?;
-        let bundle = node.bundle()?;
-        let mut server = bundle.endpoint()?;
-        server.set_tag(TAG)?;
-        let source = server.new_segment(LENGTH)?;
-        let data: Vec<u8> = (0..LENGTH).map(|at| (at % 251) as u8).collect();
-        source.write_at(0, &data).unwrap();
-        let to = endpoint.map(&server.name()?, TAG, LONG)?;
-        endpoint.get(&to, GOT, 0..LENGTH, 10, &[9], LONG)?;
-        let mut looks = 0;
-        while gets.get() + returned.get() == 0 {
-            bundle.serve(Wait::millis(1))?;
-            player.bundle.serve(Wait::millis(1))?;
-            looks += 1;
-            assert!(looks < 60_000, "the get does not end");
-        }
-        assert_eq!((gets.get(), returned.get()), (1, 0));
-        let mut found = vec![0; LENGTH as usize];
-        segment.read_at(10, &mut found).unwrap();
-        assert!(found == data);
         player.finish()
     });
 }

@@ -4,6 +4,7 @@
 #[path = "../support/process.rs"]
 mod place;
 
+mod bulk;
 mod ends;
 mod hostile;
 mod messages;

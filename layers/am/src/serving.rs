@@ -1,0 +1,119 @@
+//! Questions of peers for a segment, and for data of it, are answered ([`crate::bulk`]).
+
+use hamlyn::engine::memory::LinkId;
+use hamlyn::{Host, Session};
+
+use crate::error::{Error, Reason};
+use crate::peer::ServedState;
+use crate::state::State;
+use crate::traffic::{Again, Asked, Traffic};
+use crate::wire::{Category, Head, Place, Stamp};
+use crate::writing::{Progress, ROOM, Source, Writing};
+
+impl State {
+    /// Serves questions of peers, as far as there is room.
+    pub(crate) fn serve_asked<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+    ) -> Result<(), Error> {
+        for mut asked in std::mem::take(&mut self.traffic.asked) {
+            match self.serve(session, &mut asked)? {
+                true => {}
+                false => self.traffic.asked.push(asked),
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves one. True if it has its answer, or its asker is gone.
+    fn serve<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        asked: &mut Asked,
+    ) -> Result<bool, Error> {
+        let Asked {
+            link,
+            stamp,
+            endpoint,
+            ref mut data,
+        } = *asked;
+        let endpoint = self.endpoints.get(endpoint);
+        let segment = endpoint.and_then(|endpoint| endpoint.receiving.segment.as_mut());
+        let traffic = &mut self.traffic;
+        let served = traffic.peers.request(link, stamp);
+        if served.is_none_or(|served| served.state != ServedState::Open) {
+            return Ok(true);
+        }
+        let Some((writing, from, number)) = data else {
+            let tickets = segment.map(|segment| segment.tickets(session));
+            let answered = match tickets {
+                Some(Ok(bytes)) => Ok(bytes),
+                // All slots are taken, say.
+                Some(Err(_)) => Err(Reason::Congestion),
+                None => Err(Reason::BadOffset),
+            };
+            traffic.answer_asked(link, stamp, answered.as_deref().map_err(|reason| *reason));
+            return Ok(true);
+        };
+        let Some(segment) = segment.filter(|segment| segment.number == *number) else {
+            traffic.answer_asked(link, stamp, Err(Reason::BadOffset));
+            return Ok(true);
+        };
+        let mut scratch = std::mem::take(&mut traffic.scratch);
+        let mut source = Source::Area(&segment.area, *from, &mut scratch);
+        let advanced = match traffic.peers.get(link) {
+            Some(peer) => writing.advance(session, &mut peer.delivery, &mut source),
+            None => Ok(Progress::Waits),
+        };
+        traffic.scratch = scratch;
+        traffic.fence_if_wanted(link);
+        match advanced {
+            Ok(Progress::Done) => traffic.answer_empty(link, stamp),
+            Ok(Progress::Waits) => {
+                session.look_within(ROOM);
+                return Ok(false);
+            }
+            Ok(Progress::Sent) => return Ok(false),
+            // Nobody waits for the answer.
+            Ok(Progress::Gone) => {}
+            Err(_) => traffic.answer_asked(link, stamp, Err(Reason::BadLength)),
+        }
+        Ok(true)
+    }
+}
+
+impl Traffic {
+    /// Answers a question by the tickets of a segment, or returns it.
+    fn answer_asked(&mut self, link: LinkId, stamp: Stamp, answer: Result<&[u8], Reason>) {
+        let Some(served) = self.peers.request(link, stamp) else {
+            return;
+        };
+        let mut head = Head::new(Category::Tickets, 0);
+        match answer {
+            Ok(bytes) => served
+                .answer
+                .write(head, &[], Place::default(), bytes, None),
+            Err(reason) => {
+                head = Head::new(Category::Return, 0);
+                head.reason = reason.code();
+                served.answer.write_short(head, &[]);
+            }
+        }
+        served.state = ServedState::Unsent;
+        self.again(link, Again::Answer(stamp), 0);
+    }
+
+    /// A slot of a peer has refused data: the question that they answer has no use for more.
+    pub(crate) fn refused_by(&mut self, link: LinkId, slot: u32) {
+        let mut over = Vec::new();
+        self.asked.retain(|asked| {
+            let is_it = |(writing, ..): &(Writing, u64, u64)| writing.is_to(link, slot);
+            let is_over = asked.data.as_ref().is_some_and(is_it);
+            over.extend(is_over.then_some(asked.stamp));
+            !is_over
+        });
+        for stamp in over {
+            self.answer_empty(link, stamp);
+        }
+    }
+}
