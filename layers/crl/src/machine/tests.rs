@@ -1,0 +1,5 @@
+//! The machines of several nodes over a network in memory.
+
+mod counts;
+mod network;
+mod random;
