@@ -93,8 +93,9 @@ impl Machine {
 
     /// Maps a region, or begins to ask its home: [`answer`](Self::answer) tells.
     pub(crate) fn map(&mut self, region: RegionId, out: &mut impl Outgoing) {
+        let is_lost = self.lost.contains(region.home);
         match self.copies.get_mut(&region) {
-            Some(copy) if !copy.asks_home => {
+            Some(copy) if !copy.asks_home && !is_lost => {
                 copy.mapped += 1;
                 self.cached.remove(&copy.unmapped_at);
                 self.call = None;
@@ -433,6 +434,11 @@ impl Machine {
             if let Some(destroying) = self.destroying(region) {
                 destroying.awaited.remove(node);
                 self.try_to_destroy(region, out);
+            }
+            // Nothing can be done with it any more.
+            let is_cached = |copy: &Copy| copy.mapped == 0;
+            if region.home == node && self.copies.get(&region).is_some_and(is_cached) {
+                self.forget(region);
             }
         }
     }

@@ -96,7 +96,7 @@ impl Network {
             if self.is_alive[to] {
                 self.queues[node * nodes + to].push_back(packet);
             } else {
-                self.note_loss(&packet, &[Kind::Exclusive]);
+                self.note_loss(&packet, &[Kind::Exclusive, Kind::Grant]);
             }
         }
         result
@@ -138,12 +138,12 @@ impl Network {
         let nodes = self.nodes();
         self.is_alive[node] = false;
         let copies = self.machines[node].copies.values();
-        let only = copies.filter(|copy| copy.has_exclusive() || copy.id.home == node as u32);
+        let only = copies.filter(|copy| copy.has_exclusive());
         let only: Vec<RegionId> = only.map(|copy| copy.id).collect();
         self.may_be_lost.extend(only);
         for other in (0..nodes).filter(|other| *other != node) {
             for packet in std::mem::take(&mut self.queues[other * nodes + node]) {
-                self.note_loss(&packet, &[Kind::Exclusive]);
+                self.note_loss(&packet, &[Kind::Exclusive, Kind::Grant]);
             }
             if !self.is_alive[other] {
                 continue;

@@ -261,7 +261,7 @@ impl World {
             } => {
                 assert_eq!(lost_region, id);
                 assert!(!self.network.is_alive[lost as usize], "{error}");
-                let may = self.network.may_be_lost.contains(&id);
+                let may = lost == id.home || self.network.may_be_lost.contains(&id);
                 assert!(may, "{error}: there was another copy");
             }
             CrlError::NoRegion { region: none } => {
