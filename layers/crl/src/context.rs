@@ -29,8 +29,9 @@ impl<O: Outgoing> Cx<'_, O> {
         self.send_bytes(to, message, &[]);
     }
 
-    fn send_bytes(&mut self, to: u32, message: Message, bytes: &[u8]) {
-        if !self.lost.contains(to) {
+    pub(crate) fn send_bytes(&mut self, to: u32, message: Message, bytes: &[u8]) {
+        // Only a peer that breaks the rules names this node as a third one.
+        if to != self.me && !self.lost.contains(to) {
             self.sent[message.kind as usize] += 1;
             self.out.send(to, &message, bytes);
         }

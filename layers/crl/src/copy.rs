@@ -219,7 +219,6 @@ impl Copy {
             Mode::Exclusive => (Kind::Write, self.held.map_or(0, |(_, number)| number)),
         };
         let number = cx.number();
-        self.filled = 0;
         self.pending = Some(Pending::new(mode, number));
         let message = Message::new(kind, self.id, number).of(0, held);
         cx.send(self.id.home, message);

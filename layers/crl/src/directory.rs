@@ -75,6 +75,11 @@ impl Directory {
         self.queue.push_back(request);
     }
 
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
     pub(crate) fn holder(&self) -> Option<Holder> {
         match self.state {
             State::Held(from)

@@ -92,6 +92,12 @@ pub enum CrlError {
         /// The operation.
         what: &'static str,
     },
+    /// Messages cannot be carried any more.
+    #[error("messages of this node cannot be carried any more, {cause}: open another one")]
+    Messages {
+        /// The reason.
+        cause: String,
+    },
     /// The number of nodes cannot be.
     #[error("node {me} of {nodes}: a program has 1 to {NODES_MAX} nodes, numbered from 0 on")]
     Nodes {

@@ -1,5 +1,6 @@
 //! The machines of several nodes over a network in memory.
 
 mod counts;
+mod hostile;
 mod network;
 mod random;

@@ -132,22 +132,46 @@ fn a_copy_stays_after_it_is_unmapped() {
 }
 
 #[test]
+fn a_node_that_reads_need_not_wait_for_a_writer_to_read_again() {
+    for node in [0, 1] {
+        let (mut network, region) = mapped(3);
+        begin(&mut network, node, region, Mode::Shared);
+        begin(&mut network, 2, region, Mode::Exclusive);
+        begin(&mut network, node, region, Mode::Shared);
+        assert!(is_granted(&mut network, node, region));
+        end(&mut network, node, region, Mode::Shared);
+        assert!(!is_granted(&mut network, 2, region));
+        end(&mut network, node, region, Mode::Shared);
+        assert!(is_granted(&mut network, 2, region));
+    }
+}
+
+#[test]
 fn a_waiting_writer_is_not_passed_by_new_readers() {
     let (mut network, region) = mapped(3);
     begin(&mut network, 1, region, Mode::Shared);
     begin(&mut network, 2, region, Mode::Exclusive);
-    // A second operation of a node that reads already does not wait for the writer, who waits for
-    // the first one.
-    begin(&mut network, 1, region, Mode::Shared);
-    assert!(is_granted(&mut network, 1, region));
     begin(&mut network, 0, region, Mode::Shared);
     assert!(!is_granted(&mut network, 0, region));
-    end(&mut network, 1, region, Mode::Shared);
-    assert!(!is_granted(&mut network, 2, region));
     end(&mut network, 1, region, Mode::Shared);
     assert!(is_granted(&mut network, 2, region));
     end(&mut network, 2, region, Mode::Exclusive);
     assert!(is_granted(&mut network, 0, region));
+}
+
+/// The node that is to pass its copy hears last that the other one is lost.
+#[test]
+fn a_copy_that_is_not_passed_yet_is_recalled() {
+    let (mut network, region) = mapped(3);
+    begin(&mut network, 1, region, Mode::Exclusive);
+    begin(&mut network, 2, region, Mode::Exclusive);
+    network.kill(2, &mut Random(1));
+    let is_stalled = [false, true, false];
+    while network.deliver(0, &is_stalled) {}
+    // It ends before it hears of the loss, but after it is told to give the copy home.
+    while network.deliver_from(0, 1) {}
+    end(&mut network, 1, region, Mode::Exclusive);
+    whole(&mut network, 0, region, Mode::Shared);
 }
 
 #[test]

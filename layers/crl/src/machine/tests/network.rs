@@ -106,16 +106,26 @@ impl Network {
     pub(super) fn deliver(&mut self, first: usize, is_stalled: &[bool]) -> bool {
         let (nodes, count) = (self.nodes(), self.queues.len());
         let may = |at: &usize| !self.queues[*at].is_empty() && !is_stalled[*at % nodes];
-        let Some(at) = (first..count).chain(0..first).find(may) else {
-            return false;
-        };
+        match (first..count).chain(0..first).find(may) {
+            Some(at) => self.deliver_at(at),
+            None => false,
+        }
+    }
+
+    /// Delivers the next packet from that node to the other one.
+    pub(super) fn deliver_from(&mut self, from: usize, to: usize) -> bool {
+        self.deliver_at(from * self.nodes() + to)
+    }
+
+    fn deliver_at(&mut self, at: usize) -> bool {
+        let nodes = self.nodes();
         let (from, to) = ((at / nodes) as u32, at % nodes);
         match self.queues[at].pop_front() {
             Some(Packet::Message(message, bytes)) => self.call(to, |machine, out| {
                 machine.receive(from, &message, &bytes, out);
             }),
             Some(Packet::Lost) => self.call(to, |machine, out| machine.on_lost(from, out)),
-            None => {}
+            None => return false,
         }
         true
     }

@@ -46,10 +46,21 @@ struct World {
     programs: Vec<Program>,
     records: Vec<Record>,
     is_ending: bool,
+    plan: Plan,
+    /// Programs give up waiting now and then.
+    has_patience: bool,
+}
+
+/// What programs do most.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    Operate,
+    Destroy,
 }
 
 impl World {
-    fn new(seed: u64, operations: u64) -> Self {
+    fn new(seed: u64, plan: Plan) -> Self {
+        let operations = if plan == Plan::Operate { 1_000 } else { 60 };
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let nodes = 2 + random.below(7) as usize;
         let cached_max = random.below(4) as usize;
@@ -78,6 +89,8 @@ impl World {
             programs: (0..nodes).map(program).collect(),
             records: Vec::new(),
             is_ending: false,
+            plan,
+            has_patience: !seed.is_multiple_of(4),
         }
     }
 
@@ -113,7 +126,7 @@ impl World {
             let id = self.regions[region];
             let granted = network.machines[node].is_granted(id);
             if granted == Ok(false) {
-                if self.random.is_one_in(400) {
+                if !self.has_patience && self.random.is_one_in(400) {
                     program.waits_for = None;
                     network.call(node, |machine, out| machine.cancel(id, out));
                 }
@@ -146,7 +159,8 @@ impl World {
             return;
         }
         if !program.is_mapped.contains(&region) {
-            if self.random.is_one_in(30) {
+            let one_in = if self.plan == Plan::Operate { 30 } else { 4 };
+            if self.random.is_one_in(one_in) {
                 program.destroys = Some(region);
                 network.call(node, |machine, out| machine.destroy(id, out));
             } else {
@@ -156,7 +170,10 @@ impl World {
             return;
         }
         let open = program.open.get(&region).copied();
-        let choice = self.random.below(20);
+        let choice = match self.plan {
+            Plan::Destroy if self.random.is_one_in(2) => 0,
+            _ => self.random.below(20),
+        };
         if open.is_none() && choice == 0 {
             program.is_mapped.remove(&region);
             network.call(node, |machine, out| machine.unmap(id, out));
@@ -412,10 +429,10 @@ fn has_circle(records: &[Record]) -> bool {
 }
 
 /// Runs programs until so many operations have ended; with nodes killed if that is said.
-fn hunt(first_seed: u64, operations: u64, has_kills: bool) {
+fn hunt(first_seed: u64, operations: u64, plan: Plan, has_kills: bool) {
     let (mut ended, mut seed) = (0, first_seed);
     while ended < operations {
-        let mut world = World::new(seed, 1_000);
+        let mut world = World::new(seed, plan);
         let kills = match has_kills {
             true => 1 + (seed as usize % 3).min(world.network.nodes() - 2),
             false => 0,
@@ -440,12 +457,18 @@ fn hunt(first_seed: u64, operations: u64, has_kills: bool) {
 
 #[test]
 fn whole_operations_are_sequentially_consistent() {
-    hunt(1, 100_000, false);
+    hunt(1, 100_000, Plan::Operate, false);
 }
 
 #[test]
 fn a_lost_node_fails_what_only_it_had_and_nothing_else() {
-    hunt(1_000_000, 60_000, true);
+    hunt(1_000_000, 60_000, Plan::Operate, true);
+}
+
+#[test]
+fn regions_are_destroyed_only_where_nobody_has_them_mapped() {
+    hunt(2_000_000, 10_000, Plan::Destroy, false);
+    hunt(3_000_000, 5_000, Plan::Destroy, true);
 }
 
 /// `CRL_SEED` chooses where to begin.
@@ -454,8 +477,9 @@ fn a_lost_node_fails_what_only_it_had_and_nothing_else() {
 fn a_million_operations() {
     let seed = std::env::var("CRL_SEED").ok();
     let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(7_000_000);
-    hunt(seed, 1_000_000, false);
-    hunt(seed + 500_000, 1_000_000, true);
+    hunt(seed, 1_000_000, Plan::Operate, false);
+    hunt(seed + 500_000, 1_000_000, Plan::Operate, true);
+    hunt(seed + 900_000, 100_000, Plan::Destroy, true);
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! The trait by which messages travel.
+
+use hamlyn::Wait;
+
+/// Carries messages between the nodes of a program.
+///
+/// Messages from one node to another arrive in their order, each once, unless one of the two is
+/// lost. After a node is told to be lost, no message of it comes.
+pub trait Courier {
+    /// The number of this node.
+    fn me(&self) -> u32;
+
+    /// The number of nodes.
+    fn nodes(&self) -> u32;
+
+    /// Bytes that a message may have besides its words, at least 1,024: longer ones go in pieces.
+    fn piece_bytes(&self) -> usize;
+
+    /// Nanoseconds of a clock that is never set.
+    fn now_ns(&self) -> u64;
+
+    /// Sends a message of at most twelve words. Waits for room, and may run handlers meanwhile, but
+    /// gives nothing out. Of a node that is lost, [`receive`](Self::receive) tells.
+    ///
+    /// # Errors
+    ///
+    /// It will never be possible again, whatever node it is for: the reason, as a sentence.
+    fn send(&mut self, to: u32, kind: u8, words: &[u32], bytes: &[u8]) -> Result<(), String>;
+
+    /// Gives the next message, or the loss of a node, to that function. False if none came within
+    /// that time.
+    ///
+    /// # Errors
+    ///
+    /// None will ever come: the reason, as a sentence.
+    fn receive(&mut self, wait: Wait, take: &mut dyn FnMut(Incoming<'_>)) -> Result<bool, String>;
+}
+
+/// Something that has come.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// A message.
+    Message {
+        /// Its sender.
+        from: u32,
+        /// Its kind, as it was sent.
+        kind: u8,
+        /// Its words.
+        words: &'a [u32],
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+    /// A node is lost.
+    Lost {
+        /// Its number.
+        node: u32,
+    },
+}
