@@ -38,7 +38,7 @@ impl Copy {
                 held: message.other,
             }),
             (Kind::Back | Kind::Flush, _) => self.on_bytes(sender, message, bytes),
-            (Kind::Drop, State::Home(sharers)) if sharers.get(&from) == Some(&number) => {
+            (Kind::Drop, State::Home(sharers)) => {
                 sharers.remove(&from);
             }
             (Kind::Have, State::Passing { to, .. }) if *to == sender => {

@@ -80,3 +80,53 @@ fn nothing_that_a_node_sends_harms_the_machine() {
         }
     }
 }
+
+/// What only the holder of a copy, or the next one, may say is not believed of others.
+#[test]
+fn a_node_cannot_speak_for_another_one() {
+    let mut network = Network::new(NODES, 8, 1 << 16);
+    let region = network.machines[0].create(8).unwrap();
+    for node in [1, 2] {
+        network.call(node, |machine, out| machine.map(region, out));
+        network.deliver_all();
+    }
+    let begin = |network: &mut Network, node: usize, mode| {
+        let started = network.call(node, |machine, out| machine.start(region, mode, out));
+        started.unwrap();
+        network.deliver_all();
+    };
+    // Node 3 knows all numbers, and says so in place of nodes 1 and 2.
+    let forge = |network: &mut Network| {
+        for number in 1..10 {
+            for kind in [Kind::Flush, Kind::Back, Kind::Have, Kind::Drop, Kind::Stuck] {
+                let message = Message::new(kind, region, number);
+                network.call(0, |machine, out| machine.receive(3, &message, &[0; 8], out));
+            }
+        }
+        network.deliver_all();
+    };
+    begin(&mut network, 1, Mode::Exclusive);
+    let memory = network.machines[1].memory(region).unwrap();
+    memory.borrow_mut().as_mut_slice().fill(9);
+    forge(&mut network);
+    begin(&mut network, 2, Mode::Exclusive);
+    forge(&mut network);
+    begin(&mut network, 0, Mode::Shared);
+    assert_eq!(network.machines[0].is_granted(region), Ok(false));
+    for node in [1, 2] {
+        assert_eq!(
+            network.machines[node].is_granted(region),
+            Ok(true),
+            "{node}"
+        );
+        let ended = network.call(node, |machine, out| {
+            machine.end(region, Mode::Exclusive, out)
+        });
+        ended.unwrap();
+        forge(&mut network);
+        network.deliver_all();
+    }
+    assert_eq!(network.machines[0].is_granted(region), Ok(true));
+    let memory = network.machines[0].memory(region).unwrap();
+    assert_eq!(memory.borrow().as_slice(), [9; 8]);
+}
