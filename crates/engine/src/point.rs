@@ -98,6 +98,8 @@ pub enum Point {
     Woken,
     /// A step for a message to a port.
     Port(PortPoint),
+    /// A step of user direct messaging, which a layer passes.
+    Udm(UdmPoint),
 }
 
 /// A step for a port, or for a message to it: after [`Point::HeaderRead`], and before
@@ -116,4 +118,23 @@ pub enum PortPoint {
     Parked,
     /// It has ended that.
     Resumed,
+}
+
+/// A step of user direct messaging (T 3, T 4.1). The layer passes it, in the thread of the program.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum UdmPoint {
+    /// The program has injected a message: it is committed, and the words are the program's again.
+    Injected,
+    /// A message has interrupted the program: what follows is the message's handler.
+    Upcall,
+    /// A handler begins, in an atomic section. It may have been called by a poll.
+    HandlerBegun,
+    /// It has returned.
+    HandlerEnded,
+    /// A message was disposed of: the next one shows.
+    Disposed,
+    /// An atomic section begins.
+    AtomBegun,
+    /// It ends.
+    AtomEnded,
 }

@@ -9,7 +9,7 @@ use crate::id::RegionId;
 use crate::message::{Kind, Message, Outgoing};
 
 /// Broadcasts after which all nodes meet at a barrier: so many of them wait at a node, at most.
-const BROADCASTS_AHEAD: u32 = 16;
+const BROADCASTS_AHEAD: u32 = 8;
 /// Reductions of which values may have come: a node is one ahead at most.
 const BLOCKS_MAX: usize = 2;
 const NO_REGION: RegionId = RegionId { home: 0, index: 0 };

@@ -2,6 +2,8 @@
 
 use hamlyn::Wait;
 
+use crate::message::WORDS_MAX;
+
 /// Carries messages between the nodes of a program.
 ///
 /// Messages from one node to another arrive in their order, each once, unless one of the two is
@@ -16,10 +18,7 @@ pub trait Courier {
     /// Bytes that a message may have besides its words, at least 1,024: longer ones go in pieces.
     fn piece_bytes(&self) -> usize;
 
-    /// Nanoseconds of a clock that is never set.
-    fn now_ns(&self) -> u64;
-
-    /// Sends a message of at most twelve words. Waits for room, and may run handlers meanwhile, but
+    /// Sends a message of at most [`WORDS_MAX`] words. Waits for room, and may run handlers meanwhile, but
     /// gives nothing out. Of a node that is lost, [`receive`](Self::receive) tells.
     ///
     /// # Errors
@@ -27,28 +26,35 @@ pub trait Courier {
     /// It will never be possible again, whatever node it is for: the reason, as a sentence.
     fn send(&mut self, to: u32, kind: u8, words: &[u32], bytes: &[u8]) -> Result<(), String>;
 
-    /// Gives the next message, or the loss of a node, to that function. False if none came within
-    /// that time.
+    /// The next message, or the loss of a node. Nothing if none came within that time, or for no
+    /// reason.
     ///
     /// # Errors
     ///
     /// None will ever come: the reason, as a sentence.
-    fn receive(&mut self, wait: Wait, take: &mut dyn FnMut(Incoming<'_>)) -> Result<bool, String>;
+    fn receive(&mut self, wait: Wait) -> Result<Option<Incoming>, String>;
+
+    /// Waits until all that was sent has left this node, at most so long. False if not all has.
+    ///
+    /// # Errors
+    ///
+    /// It will never be possible: the reason, as a sentence.
+    fn flush(&mut self, wait: Wait) -> Result<bool, String>;
 }
 
 /// Something that has come.
 #[derive(Debug)]
-pub enum Incoming<'a> {
+pub enum Incoming {
     /// A message.
     Message {
         /// Its sender.
         from: u32,
         /// Its kind, as it was sent.
         kind: u8,
-        /// Its words.
-        words: &'a [u32],
+        /// Its words, and zeros.
+        words: [u32; WORDS_MAX],
         /// Its bytes.
-        bytes: &'a [u8],
+        bytes: Vec<u8>,
     },
     /// A node is lost.
     Lost {

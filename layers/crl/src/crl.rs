@@ -14,15 +14,16 @@ use crate::guard::{ReadGuard, WriteGuard};
 use crate::id::{NODES_MAX, RegionId};
 use crate::machine::Machine;
 use crate::memory::{Bytes, Memory};
-use crate::message::{Kind, Message, Outgoing};
+use crate::message::{Kind, Message, Outgoing, WORDS_MAX};
 use crate::regions::{RegionHandle, Regions};
+use crate::udm::UdmCourier;
 
 /// Settings of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CrlOptions {
-    /// How long an operation waits for other nodes, or nothing: until it is granted, or a node is
-    /// lost.
+    /// The longest time without a message of any other node after which a wait for them fails, or
+    /// none: an operation waits until it is granted, or a node is lost.
     pub patience: Option<Duration>,
     /// Regions of other nodes of which copies stay after they are unmapped.
     pub cached_regions_max: usize,
@@ -58,9 +59,9 @@ impl Statistics {
 /// A node of a program. It may be cloned, and stays in its thread.
 ///
 /// A node answers others when it calls the library: in any call that waits, and in
-/// [`serve`](Self::serve). A node that is needed no more still has regions and copies that others
-/// need: all nodes should meet at a [`barrier`](Self::barrier) before they end.
-pub struct Crl<C: Courier> {
+/// [`serve`](Self::serve). Others need its regions and copies after its own last operation: a program
+/// ends with [`finish`](Self::finish).
+pub struct Crl<C: Courier = UdmCourier> {
     shared: Rc<Shared<C>>,
 }
 
@@ -119,47 +120,30 @@ impl<C: Courier> State<C> {
     }
 
     /// Takes what has come, and waits for that at most so long. False if nothing has.
-    fn serve(&mut self, wait: Wait) -> Result<bool, CrlError> {
-        let mut come = Vec::new();
-        let mut wait = wait;
+    fn serve(&mut self, mut wait: Wait) -> Result<bool, CrlError> {
         let mut has_come = false;
         loop {
-            // The state machines send while they receive, so a message is taken out first.
-            let received = self.courier.receive(wait, &mut |incoming| {
-                come.push(match incoming {
-                    Incoming::Lost { node } => (node, None),
-                    Incoming::Message {
-                        from,
-                        kind,
-                        words,
-                        bytes,
-                    } => (from, Some((kind, words.to_vec(), bytes.to_vec()))),
-                });
-            });
-            if let Err(cause) = received {
-                self.failure.get_or_insert(CrlError::Messages { cause });
-            }
-            if let Some(failure) = &self.failure {
-                return Err(failure.clone());
-            }
-            if come.is_empty() {
-                return Ok(has_come);
-            }
-            for (from, message) in come.drain(..) {
-                match message {
-                    None => {
-                        let (machine, mut post) = self.machine();
-                        machine.on_lost(from, &mut post);
-                    }
-                    Some((kind, words, bytes)) => self.receive(from, kind, &words, &bytes),
+            let received = self.courier.receive(wait);
+            let received = received.map_err(|cause| CrlError::Messages { cause })?;
+            match received {
+                None => return self.failure.clone().map_or(Ok(has_come), Err),
+                Some(Incoming::Lost { node }) => {
+                    let (machine, mut post) = self.machine();
+                    machine.on_lost(node, &mut post);
                 }
+                Some(Incoming::Message {
+                    from,
+                    kind,
+                    words,
+                    bytes,
+                }) => self.receive(from, kind, &words, &bytes),
             }
             has_come = true;
             wait = Wait::Poll;
         }
     }
 
-    fn receive(&mut self, from: u32, kind: u8, words: &[u32], bytes: &[u8]) {
+    fn receive(&mut self, from: u32, kind: u8, words: &[u32; WORDS_MAX], bytes: &[u8]) {
         // Others are none of this version: they have no effect.
         let kind = Kind::ALL.get(usize::from(kind));
         let read = |kind: &Kind| Message::of_words(*kind, words, self.nodes);
@@ -192,27 +176,14 @@ impl<C: Courier> Shared<C> {
         mut result: impl FnMut(&mut State<C>) -> Result<Option<T>, CrlError>,
     ) -> Result<T, CrlError> {
         let state = &mut *self.state.borrow_mut();
-        let mut deadline_ns = None;
+        let wait = self.patience.map_or(Wait::Forever, Wait::For);
         loop {
             if let Some(result) = result(state)? {
                 return Ok(result);
             }
-            if let Some(failure) = &state.failure {
-                return Err(failure.clone());
+            if !state.serve(wait)? && self.patience.is_some() {
+                return Err(CrlError::TimedOut { what });
             }
-            let wait = match self.patience {
-                None => Wait::Forever,
-                Some(patience) => {
-                    let now_ns = state.courier.now_ns();
-                    let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
-                    let end_ns = *deadline_ns.get_or_insert(now_ns.saturating_add(patience_ns));
-                    if now_ns >= end_ns {
-                        return Err(CrlError::TimedOut { what });
-                    }
-                    Wait::For(Duration::from_nanos(end_ns - now_ns))
-                }
-            };
-            state.serve(wait)?;
         }
     }
 
@@ -266,6 +237,28 @@ impl<C: Courier> Crl<C> {
     /// Messages cannot be carried any more.
     pub fn serve(&self, wait: Wait) -> Result<bool, CrlError> {
         self.shared.state.borrow_mut().serve(wait)
+    }
+
+    /// The last call of a program: waits until all nodes have made it, and all messages have left.
+    /// False if they have not within that time.
+    ///
+    /// # Errors
+    ///
+    /// Those of a [`barrier`](Regions::barrier).
+    pub fn finish(&self, wait: Wait) -> Result<bool, CrlError> {
+        self.barrier()?;
+        self.finish_alone(wait)
+    }
+
+    /// The last call of a node that ends before others: waits until all of its messages have left.
+    /// False if they have not within that time. Its regions are lost.
+    ///
+    /// # Errors
+    ///
+    /// Messages cannot be carried any more.
+    pub fn finish_alone(&self, wait: Wait) -> Result<bool, CrlError> {
+        let flushed = self.shared.state.borrow_mut().courier.flush(wait);
+        flushed.map_err(|cause| CrlError::Messages { cause })
     }
 
     /// Messages sent so far.
@@ -368,7 +361,7 @@ impl<C: Courier> Regions for Crl<C> {
     /// # Errors
     ///
     /// More than [`REGION_BYTES_MAX`](crate::REGION_BYTES_MAX); otherwise like
-    /// [`barrier`](Self::barrier).
+    /// [`barrier`](Regions::barrier).
     fn broadcast(&self, bytes: &[u8]) -> Result<(), CrlError> {
         let mut state = self.shared.state.borrow_mut();
         state.collective(|it, cx| it.broadcast(bytes, cx))?;
@@ -380,7 +373,7 @@ impl<C: Courier> Regions for Crl<C> {
     ///
     /// # Errors
     ///
-    /// It has another length; otherwise like [`barrier`](Self::barrier).
+    /// It has another length; otherwise like [`barrier`](Regions::barrier).
     fn receive_broadcast(&self, bytes: &mut [u8]) -> Result<(), CrlError> {
         let received = self.shared.wait_for("a broadcast", |state| {
             state.collective(|it, cx| it.broadcast_received(cx))
@@ -397,20 +390,20 @@ impl<C: Courier> Regions for Crl<C> {
     }
 
     /// The sum of a value of each node, the same bits on each: added in the order of nodes. Blocks
-    /// like [`barrier`](Self::barrier), and has its errors.
+    /// like [`barrier`](Regions::barrier), and has its errors.
     fn reduce_add(&self, value: f64) -> Result<f64, CrlError> {
         let values = self.gather(value)?;
         Ok(values.into_iter().fold(-0.0, |sum, value| sum + value))
     }
 
     /// The least of a value of each node. A value that is not a number is passed over. Blocks like
-    /// [`barrier`](Self::barrier), and has its errors.
+    /// [`barrier`](Regions::barrier), and has its errors.
     fn reduce_min(&self, value: f64) -> Result<f64, CrlError> {
         let values = self.gather(value)?;
         Ok(values.into_iter().fold(f64::NAN, f64::min))
     }
 
-    /// The greatest of a value of each node; see [`reduce_min`](Self::reduce_min).
+    /// The greatest of a value of each node; see [`reduce_min`](Regions::reduce_min).
     fn reduce_max(&self, value: f64) -> Result<f64, CrlError> {
         let values = self.gather(value)?;
         Ok(values.into_iter().fold(f64::NAN, f64::max))
@@ -434,7 +427,7 @@ impl<C: Courier> std::fmt::Debug for Crl<C> {
 ///
 /// Whole operations are sequentially consistent: all nodes see all of them in one order, in which
 /// those of each node have their own order.
-pub struct Region<C: Courier> {
+pub struct Region<C: Courier = UdmCourier> {
     shared: Rc<Shared<C>>,
     id: RegionId,
     bytes: usize,

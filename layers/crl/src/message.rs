@@ -105,7 +105,7 @@ pub(crate) struct Message {
 /// Words of a message besides those of the set of nodes.
 const WORDS_MIN: usize = 4;
 /// Words of a message, at most.
-pub(crate) const WORDS_MAX: usize = WORDS_MIN + NodeSet::WORDS;
+pub const WORDS_MAX: usize = WORDS_MIN + NodeSet::WORDS;
 
 impl Message {
     pub(crate) fn new(kind: Kind, region: RegionId, number: u32) -> Self {
@@ -151,7 +151,7 @@ impl Message {
     }
 
     /// The message of that kind and those words, if its nodes are among so many.
-    pub(crate) fn of_words(kind: Kind, words: &[u32], nodes: u32) -> Option<Self> {
+    pub(crate) fn of_words(kind: Kind, words: &[u32; WORDS_MAX], nodes: u32) -> Option<Self> {
         let (&[places, index, number, other], set) = words.split_first_chunk()?;
         let message = Self {
             kind,
@@ -165,8 +165,8 @@ impl Message {
             nodes: NodeSet::of_words(set),
         };
         let are_nodes = message.region.home < nodes && message.node < nodes;
-        let is_set = set.len() <= NodeSet::WORDS && message.nodes.iter().all(|node| node < nodes);
-        (are_nodes && is_set).then_some(message)
+        let are_all = message.nodes.iter().all(|node| node < nodes);
+        (are_nodes && are_all).then_some(message)
     }
 }
 
@@ -194,12 +194,12 @@ mod tests {
             message.nodes = nodes.iter().copied().collect();
             let (words, used) = message.words();
             assert!(used <= WORDS_MAX && (used > 4) == !nodes.is_empty());
-            let read = |nodes| Message::of_words(Kind::Pass, &words[..used], nodes);
+            let read = |nodes| Message::of_words(Kind::Pass, &words, nodes);
             assert_eq!(read(256), Some(message));
             assert_eq!(read(7), None, "its home is no node");
         }
-        assert_eq!(Message::of_words(Kind::Pass, &[0; 3], 8), None);
-        assert_eq!(Message::of_words(Kind::Pass, &[0; 13], 8), None);
-        assert_eq!(Message::of_words(Kind::Pass, &[0, 0, 0, 0, 256], 8), None);
+        let mut words = [0; WORDS_MAX];
+        words[4] = 256;
+        assert_eq!(Message::of_words(Kind::Pass, &words, 8), None);
     }
 }

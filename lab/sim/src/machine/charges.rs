@@ -33,9 +33,13 @@ impl Charges {
         self.machine.has_actor("interface")
     }
 
-    /// Whether messages to ports take time of their own.
-    pub(crate) fn has_ports(&self) -> bool {
-        self.machine.has_ports()
+    /// Whether the point is one that this machine charges for, or that all machines are told.
+    pub(crate) fn hears(&self, point: Point) -> bool {
+        match point {
+            Point::Port(_) => self.machine.has_ports(),
+            Point::Udm(_) => self.machine.has_udm(),
+            _ => true,
+        }
     }
 
     /// What stands before each frame on the wire.

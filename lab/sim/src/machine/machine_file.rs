@@ -488,6 +488,11 @@ impl Machine {
         self.scripts.keys().any(|(_, point)| point.is_of_ports())
     }
 
+    /// Whether anything is said of user direct messaging.
+    pub(crate) fn has_udm(&self) -> bool {
+        self.scripts.keys().any(|(_, point)| point.is_of_udm())
+    }
+
     pub(crate) fn bus(&self) -> Option<&Bus> {
         self.sections.bus.as_ref()
     }

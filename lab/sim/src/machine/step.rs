@@ -1,6 +1,6 @@
 //! What is done at a point of an interface's work, as steps that each occupy one resource.
 
-use hamlyn_engine::point::{Point, PortPoint};
+use hamlyn_engine::point::{Point, PortPoint, UdmPoint};
 use serde::Deserialize;
 
 use super::number::{Count, Time};
@@ -64,6 +64,13 @@ pub enum PointName {
     PortTaken,
     PortParked,
     PortResumed,
+    Injected,
+    Upcall,
+    HandlerBegun,
+    HandlerEnded,
+    Disposed,
+    AtomBegun,
+    AtomEnded,
 }
 
 impl PointName {
@@ -77,6 +84,20 @@ impl PointName {
                 | Self::PortTaken
                 | Self::PortParked
                 | Self::PortResumed
+        )
+    }
+
+    /// True if it is one of user direct messaging.
+    pub(crate) fn is_of_udm(self) -> bool {
+        matches!(
+            self,
+            Self::Injected
+                | Self::Upcall
+                | Self::HandlerBegun
+                | Self::HandlerEnded
+                | Self::Disposed
+                | Self::AtomBegun
+                | Self::AtomEnded
         )
     }
 
@@ -123,6 +144,13 @@ impl PointName {
             Point::Port(PortPoint::Taken) => (Self::PortTaken, 0),
             Point::Port(PortPoint::Parked) => (Self::PortParked, 0),
             Point::Port(PortPoint::Resumed) => (Self::PortResumed, 0),
+            Point::Udm(UdmPoint::Injected) => (Self::Injected, 0),
+            Point::Udm(UdmPoint::Upcall) => (Self::Upcall, 0),
+            Point::Udm(UdmPoint::HandlerBegun) => (Self::HandlerBegun, 0),
+            Point::Udm(UdmPoint::HandlerEnded) => (Self::HandlerEnded, 0),
+            Point::Udm(UdmPoint::Disposed) => (Self::Disposed, 0),
+            Point::Udm(UdmPoint::AtomBegun) => (Self::AtomBegun, 0),
+            Point::Udm(UdmPoint::AtomEnded) => (Self::AtomEnded, 0),
         }
     }
 }

@@ -342,8 +342,11 @@ pub(crate) fn with_if_any(act: impl FnOnce(&mut Kernel)) {
 pub(crate) fn pass(point: Point) {
     // These came late: they draw nothing and count for no fault, and pass only on a machine that
     // says what they take, so that older scenarios and experiments stay what they were.
-    let has_ports = |kernel: &mut Kernel| kernel.charges.as_ref().is_some_and(Charges::has_ports);
-    if matches!(point, Point::Port(_)) && !with(has_ports) {
+    let is_heard = |kernel: &mut Kernel| match &kernel.charges {
+        Some(charges) => charges.hears(point),
+        None => false,
+    };
+    if matches!(point, Point::Port(_) | Point::Udm(_)) && !with(is_heard) {
         return;
     }
     let unwinds = std::thread::panicking();

@@ -45,8 +45,9 @@ impl Outgoing for Out {
     fn send(&mut self, to: u32, message: &Message, bytes: &[u8]) {
         assert_ne!(to as usize, self.me, "{message:?} to itself");
         // As it would travel.
-        let (words, used) = message.words();
-        let read = Message::of_words(message.kind, &words[..used], 8).unwrap();
+        let (mut words, used) = message.words();
+        words[used..].fill(0);
+        let read = Message::of_words(message.kind, &words, 8).unwrap();
         assert_eq!(read, *message);
         self.sent
             .push((to as usize, Packet::Message(read, bytes.to_vec())));

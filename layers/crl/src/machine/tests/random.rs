@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::graph::{Record, has_circle};
 use super::network::{Network, Random};
 use crate::context::Mode;
 use crate::error::CrlError;
@@ -13,16 +14,6 @@ struct Model {
     version: u64,
     bytes: usize,
     is_destroyed: bool,
-}
-
-/// An operation that has ended.
-#[derive(Clone, Copy, Debug)]
-struct Record {
-    node: usize,
-    region: usize,
-    mode: Mode,
-    /// That it has read, or written.
-    version: u64,
 }
 
 #[derive(Default)]
@@ -259,7 +250,7 @@ impl World {
         self.records.push(Record {
             node,
             region,
-            mode,
+            is_write: mode == Mode::Exclusive,
             version,
         });
         let network = &mut self.network;
@@ -322,7 +313,7 @@ impl World {
     fn run(&mut self, kills: usize) {
         let nodes = self.network.nodes();
         let mut is_stalled = vec![false; nodes];
-        let mut kills_at: Vec<u64> = (0..kills).map(|_| self.random.below(6_000)).collect();
+        let kills_at: Vec<u64> = (0..kills).map(|_| self.random.below(6_000)).collect();
         let (mut step, mut idle) = (0_u64, 0);
         while !(0..nodes).all(|node| self.is_done(node)) {
             step += 1;
@@ -386,48 +377,6 @@ impl World {
     }
 }
 
-/// True if the graph of program order and of each region's versions has a circle: a write comes
-/// after all that saw the version before it.
-fn has_circle(records: &[Record]) -> bool {
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); records.len()];
-    let mut last_of_node: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut writes: BTreeMap<(usize, u64), usize> = BTreeMap::new();
-    for (at, record) in records.iter().enumerate() {
-        if let Some(before) = last_of_node.insert(record.node, at) {
-            after[before].push(at);
-        }
-        if record.mode == Mode::Exclusive {
-            let other = writes.insert((record.region, record.version), at);
-            assert!(other.is_none(), "two writes made one version: {record:?}");
-        }
-    }
-    for (at, record) in records.iter().enumerate() {
-        let write_of = |version| writes.get(&(record.region, version)).copied();
-        let (before, next) = match record.mode {
-            Mode::Exclusive => (write_of(record.version - 1), None),
-            Mode::Shared => (write_of(record.version), write_of(record.version + 1)),
-        };
-        if let Some(before) = before {
-            after[before].push(at);
-        }
-        after[at].extend(next);
-    }
-    let mut before = vec![0; records.len()];
-    after.iter().flatten().for_each(|next| before[*next] += 1);
-    let mut free: Vec<usize> = (0..records.len()).filter(|at| before[*at] == 0).collect();
-    let mut taken = 0;
-    while let Some(at) = free.pop() {
-        taken += 1;
-        for next in &after[at] {
-            before[*next] -= 1;
-            if before[*next] == 0 {
-                free.push(*next);
-            }
-        }
-    }
-    taken < records.len()
-}
-
 /// Runs programs until so many operations have ended; with nodes killed if that is said.
 fn hunt(first_seed: u64, operations: u64, plan: Plan, has_kills: bool) {
     let (mut ended, mut seed) = (0, first_seed);
@@ -480,24 +429,4 @@ fn a_million_operations() {
     hunt(seed, 1_000_000, Plan::Operate, false);
     hunt(seed + 500_000, 1_000_000, Plan::Operate, true);
     hunt(seed + 900_000, 100_000, Plan::Destroy, true);
-}
-
-#[test]
-fn the_graph_finds_circles() {
-    let record = |node, region, mode, version| Record {
-        node,
-        region,
-        mode,
-        version,
-    };
-    let (read, write) = (Mode::Shared, Mode::Exclusive);
-    // Each node reads what it should have seen overwritten.
-    let bad = [
-        record(0, 0, write, 1),
-        record(0, 1, read, 0),
-        record(1, 1, write, 1),
-        record(1, 0, read, 0),
-    ];
-    assert!(has_circle(&bad));
-    assert!(!has_circle(&bad[..3]));
 }
