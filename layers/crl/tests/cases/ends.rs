@@ -77,26 +77,30 @@ pub(crate) fn patience_ends_a_wait(world: World) {
     };
     world.run_with(2, &options, &|crl| {
         let regions = region_of_each(crl, 8);
-        let region = crl.map(regions[0]).unwrap();
-        crl.barrier().unwrap();
+        let handles: Vec<_> = regions.iter().map(|id| crl.map(*id).unwrap()).collect();
         if crl.me() == 0 {
-            let guard = region.write().unwrap();
-            // It waits in vain, and this one in vain for it.
-            assert_eq!(crl.barrier(), Err(CrlError::TimedOut { what: "a barrier" }));
+            let guard = handles[0].write().unwrap();
+            crl.barrier().unwrap();
+            // Until the other one says that it has waited in vain.
+            while handles[1].read().unwrap()[0] == 0 {
+                crl.serve(LONG).unwrap();
+            }
             drop(guard);
-        } else {
-            let late = region.read().err();
-            assert_eq!(late, Some(CrlError::TimedOut { what: "reading" }));
-            assert_eq!(region.flush(), Err(CrlError::Open { region: regions[0] }));
-            // The copy comes when the other one has ended.
-            let guard = loop {
-                match region.read() {
-                    Err(CrlError::TimedOut { .. }) => {}
-                    guard => break guard,
-                }
-            };
-            assert_eq!(*guard.unwrap(), [0; 8]);
+            // The other one does not come.
+            let what = "a barrier";
+            assert_eq!(crl.barrier(), Err(CrlError::TimedOut { what }));
+            return;
         }
-        let _ = crl.finish_alone(LONG);
+        crl.barrier().unwrap();
+        let what = "reading";
+        assert_eq!(handles[0].read().err(), Some(CrlError::TimedOut { what }));
+        let region = regions[0];
+        assert_eq!(handles[0].flush(), Err(CrlError::Open { region }));
+        handles[1].write().unwrap()[0] = 1;
+        // The copy comes when the other one has ended its operation.
+        assert_eq!(*handles[0].read().unwrap(), [0; 8]);
+        while handles[0].read().is_ok() {
+            crl.serve(LONG).unwrap();
+        }
     });
 }
