@@ -40,9 +40,9 @@ pub mod notification {
     pub use hamlyn_engine::notification::{Notification, Overrun, QueueError};
 }
 
-/// Names of slots.
+/// Names of slots and ports.
 pub mod packet {
-    pub use hamlyn_engine::packet::SlotName;
+    pub use hamlyn_engine::packet::{PortName, SlotName};
 }
 
 /// Points of an interface's work, at which a simulated machine charges time. Layers pass theirs by

@@ -224,6 +224,52 @@ impl Parts for Port {
     }
 }
 
+/// A port in another's hands, to look if it has messages.
+pub(crate) struct PortOf {
+    name: PortName,
+    held: Held,
+}
+
+impl PortOf {
+    pub(crate) fn new(name: PortName) -> Self {
+        let held = Held::default();
+        Self { name, held }
+    }
+}
+
+impl Inlet for PortOf {}
+
+impl Parts for PortOf {
+    fn held(&self) -> &Held {
+        &self.held
+    }
+
+    fn held_mut(&mut self) -> &mut Held {
+        &mut self.held
+    }
+
+    fn queue(&self) -> QueueId {
+        queue_of(self.name)
+    }
+
+    fn takes_in_place<O: ReceiveObserver<Area>>(
+        &self,
+        receiver: &Receiver<Area, O>,
+        message: &InPlace<'_>,
+    ) -> Option<u64> {
+        receiver.takes_in_place(self.name, message).then_some(0)
+    }
+
+    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
+        receiver.is_port_empty(self.name)
+    }
+
+    fn pop<O: ReceiveObserver<Area>>(&mut self, _: &mut Receiver<Area, O>) -> Option<Found> {
+        // It is looked at, and nothing is taken.
+        None
+    }
+}
+
 /// The next message of a port, as it lies there. It stays the next one until it is disposed of.
 ///
 /// If it lies in its sender's ring ([`PortMessage::is_in_place`]), the sender can still write it:

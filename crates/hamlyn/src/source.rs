@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use hamlyn_engine::packet::PortName;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
@@ -26,6 +27,8 @@ pub enum Source<'a> {
     Messages(&'a Queue),
     /// The messages of a port.
     Port(&'a Port),
+    /// The messages of a port that another thread has in hand: none of them has been shown and kept.
+    PortOf(PortName),
     /// The messages of a set of ports.
     PortSet(&'a PortSet),
     /// Completions.
@@ -37,6 +40,7 @@ impl Source<'_> {
         match self {
             Self::Messages(queue) => Interest::Messages(queue.reader.unread(), None),
             Self::Port(port) => Interest::Port(port.name),
+            Self::PortOf(name) => Interest::Port(*name),
             Self::PortSet(set) => Interest::PortSet(set.name),
             Self::Completions(queue) => Interest::Completions(queue.name),
         }

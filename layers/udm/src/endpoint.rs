@@ -1,9 +1,10 @@
 //! An end point without its handlers and state: the port, the nodes that it reaches, and the
 //! register of atomicity.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use hamlyn::engine::memory::LinkId;
+use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Session, Target, Wait};
 
@@ -35,7 +36,7 @@ struct Member {
 }
 
 pub(crate) struct Endpoint<H: Host> {
-    pub(crate) group: Rc<Shared<H>>,
+    pub(crate) group: Arc<Shared<H>>,
     port: Port,
     members: Vec<Member>,
     /// By the index of a link, its generation and the node from which it comes.
@@ -54,13 +55,12 @@ pub(crate) struct Endpoint<H: Host> {
 impl<H: Host> Endpoint<H> {
     /// Opens a port, and meets the nodes that have one under that name.
     pub(crate) fn open(
-        group: Rc<Shared<H>>,
+        group: Arc<Shared<H>>,
         name: &str,
         options: &UdmOptions,
         wait: Wait,
     ) -> Result<Self, Error> {
         let mut session = group.manager.session();
-        let own = session.identity().node;
         let new = NewPort::new()
             .group(group.gid)
             .handlers(HANDLERS_OF_PORT)
@@ -70,16 +70,18 @@ impl<H: Host> Endpoint<H> {
         drop(session);
         let item = format!("udm.{name}");
         let targets = group.meet(&item, &port.ticket(), wait)?;
-        let far = |target: &Target| {
-            let node = target.ticket().destination.node;
-            (node != 0 && node != own).then(Box::default)
-        };
-        let members = targets.into_iter().map(|target| Member {
-            far: far(&target),
-            target,
+        let session = group.manager.session();
+        let members = targets.into_iter().map(|target| {
+            let is_far = session.connection_state(target.link()).is_some();
+            Member {
+                far: is_far.then(Box::default),
+                target,
+            }
         });
+        let members = members.collect();
+        drop(session);
         Ok(Self {
-            members: members.collect(),
+            members,
             group,
             port,
             links: Vec::new(),
@@ -155,6 +157,10 @@ impl<H: Host> Endpoint<H> {
         };
         into.set(node, handler, &bytes);
         true
+    }
+
+    pub(crate) fn port_name(&self) -> PortName {
+        self.port.name()
     }
 
     /// A message was extracted by the program or a handler.
@@ -262,6 +268,9 @@ impl<H: Host> Endpoint<H> {
                 length_bytes,
                 most_bytes,
             });
+        }
+        if let Some(end) = self.group.lost(to) {
+            return Err(InjectError::Lost { to, end });
         }
         if let Some(reason) = self.group.refused(to) {
             // What follows would wait for that one for ever.

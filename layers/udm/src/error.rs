@@ -29,6 +29,9 @@ pub enum Error {
     /// A handler panicked, and its message may be handled in part.
     #[error("a handler panicked: this end point is of no use any more, open another one")]
     HandlerPanicked,
+    /// Handlers need a thread of their own.
+    #[error("the system has no thread left for the handlers: end some, or poll instead")]
+    NoThread,
     /// A node is gone, and with it what is waited for.
     #[error("node {node} is gone ({end}): go on without it, or end the job")]
     Lost {

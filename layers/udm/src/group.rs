@@ -1,8 +1,7 @@
 //! A group: the nodes of one parallel program, as one of them has it.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hamlyn::engine::transport::Return;
 use hamlyn::host::Supply;
@@ -49,9 +48,9 @@ impl GroupOptions {
 }
 
 /// The nodes of one parallel program, and the interface by which this node reaches them. Any number
-/// of end points ([`Udm`](crate::Udm)) share it. It may be cloned, and stays in its thread.
+/// of end points ([`Udm`](crate::Udm)) share it. It may be cloned.
 pub struct Group<H: Host = ProcessHost> {
-    shared: Rc<Shared<H>>,
+    shared: Arc<Shared<H>>,
 }
 
 pub(crate) struct Shared<H: Host> {
@@ -61,7 +60,7 @@ pub(crate) struct Shared<H: Host> {
     /// messages from those of others.
     pub(crate) gid: u64,
     addresses: Vec<String>,
-    state: RefCell<State>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
@@ -97,7 +96,7 @@ impl State {
 impl<H: Host> Clone for Group<H> {
     fn clone(&self) -> Self {
         Self {
-            shared: Rc::clone(&self.shared),
+            shared: Arc::clone(&self.shared),
         }
     }
 }
@@ -130,12 +129,12 @@ impl<H: Host> Group<H> {
         };
         state.interfaces[me as usize] = Some(manager.session().identity());
         Ok(Self {
-            shared: Rc::new(Shared {
+            shared: Arc::new(Shared {
                 manager,
                 me,
                 gid: u64::from_le_bytes(first),
                 addresses,
-                state: RefCell::new(state),
+                state: Mutex::new(state),
             }),
         })
     }
@@ -158,15 +157,15 @@ impl<H: Host> Group<H> {
     /// The next event of the nodes of this group, if there is one. Moves no packets.
     pub fn next_event(&self) -> Option<Event> {
         self.shared.hear(&mut self.shared.manager.session());
-        let mut state = self.shared.state.borrow_mut();
+        let mut state = self.shared.state();
         state.events.pop_front().or_else(|| {
             let count = std::mem::take(&mut state.missed);
             (count > 0).then_some(Event::Missed { count })
         })
     }
 
-    pub(crate) fn shared(&self) -> Rc<Shared<H>> {
-        Rc::clone(&self.shared)
+    pub(crate) fn shared(&self) -> Arc<Shared<H>> {
+        Arc::clone(&self.shared)
     }
 }
 
@@ -180,6 +179,11 @@ impl<H: Host> std::fmt::Debug for Group<H> {
 }
 
 impl<H: Host> Shared<H> {
+    /// For a moment: it is never held while a node is waited for.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn nodes(&self) -> u32 {
         self.addresses.len() as u32
     }
@@ -199,15 +203,17 @@ impl<H: Host> Shared<H> {
             // Not all ask one at the same time.
             let node = (self.me + step) % self.nodes();
             let connect = |cause| Error::Connect { node, cause };
-            let theirs = if node == self.me {
+            let mut theirs = if node == self.me {
                 *ticket
             } else {
                 let address = Address::Name(&self.addresses[node as usize]);
                 let bytes = session.ask(address, item, wait).map_err(connect)?;
                 Ticket::from_bytes(&bytes).map_err(|cause| Error::Offer { node, cause })?
             };
+            // Its own group, not that which the receiver's ticket names: the receiver compares.
+            theirs.base = self.gid;
             let target = session.target(&theirs, wait).map_err(connect)?;
-            self.state.borrow_mut().interfaces[node as usize] = Some(theirs.destination);
+            self.state().interfaces[node as usize] = Some(theirs.destination);
             targets[node as usize] = Some(target);
         }
         Ok(targets.into_iter().flatten().collect())
@@ -215,12 +221,12 @@ impl<H: Host> Shared<H> {
 
     /// The node of an interface.
     pub(crate) fn node_of(&self, interface: &Destination) -> Option<u32> {
-        self.state.borrow().node_of(interface)
+        self.state().node_of(interface)
     }
 
     /// Hears of nodes that are gone and of messages that came back. Counts those.
     pub(crate) fn hear(&self, session: &mut Session<'_, H>) -> u64 {
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         for _ in 0..EVENTS_PER_LOOK {
             let Some(event) = session.next_event() else {
                 break;
@@ -269,11 +275,11 @@ impl<H: Host> Shared<H> {
 
     /// Why a node is gone, if it is.
     pub(crate) fn lost(&self, node: u32) -> Option<LinkEnd> {
-        *self.state.borrow().lost.get(node as usize)?
+        *self.state().lost.get(node as usize)?
     }
 
     /// Why a node has refused a message, if it has.
     pub(crate) fn refused(&self, node: u32) -> Option<Return> {
-        *self.state.borrow().refused.get(node as usize)?
+        *self.state().refused.get(node as usize)?
     }
 }

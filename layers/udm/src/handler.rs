@@ -11,9 +11,9 @@ use crate::error::{Error, InjectError};
 use crate::message::Message;
 
 /// A handler of messages.
-pub(crate) type Handler<S, H> = Box<dyn for<'a> FnMut(Arrival<'a, S, H>) -> Call<'a, S, H>>;
+pub(crate) type Handler<S, H> = Box<dyn for<'a> FnMut(Arrival<'a, S, H>) -> Call<'a, S, H> + Send>;
 /// Work that runs when atomicity ends.
-pub(crate) type Tasks<S, H> = VecDeque<Box<dyn FnOnce(&mut Context<'_, S, H>)>>;
+pub(crate) type Tasks<S, H> = VecDeque<Box<dyn FnOnce(&mut Context<'_, S, H>) + Send>>;
 
 /// A message that has come, for the handler that it names. The handler must extract it: it has to
 /// return the [`Call`], which only [`Arrival::extract`] gives.
@@ -138,7 +138,7 @@ impl<S: 'static, H: Host> Context<'_, S, H> {
 
     /// Turns the rest of a handler into a thread (`T 3`): `task` runs to its end when atomicity has
     /// ended, after those that were spawned before. Allocates.
-    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + 'static) {
+    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + Send + 'static) {
         self.tasks.push_back(Box::new(task));
     }
 }

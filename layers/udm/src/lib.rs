@@ -67,6 +67,7 @@ mod order;
 mod section;
 mod uac;
 mod udm;
+mod upcalls;
 
 pub use error::{AtomError, Error, InjectError};
 pub use event::{Event, Mode, Statistics};
@@ -78,3 +79,4 @@ pub use options::{Interrupt, UdmOptions};
 pub use section::Section;
 pub use uac::{ATOMICITY_EXTEND, DISPOSE_PENDING, INTERRUPT_DISABLE, TIMER_FORCE};
 pub use udm::Udm;
+pub use upcalls::{Exclusive, Upcalls};

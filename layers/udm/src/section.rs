@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use hamlyn::Host;
 use hamlyn::host::process::ProcessHost;
+use hamlyn::{Host, Wait};
 
 use crate::error::{Error, InjectError};
 use crate::message::Message;
@@ -36,6 +36,11 @@ impl<S, H: Host> Section<'_, S, H> {
     /// True if [`Section::extract`] would give a message (`T 3`, the message-available flag).
     pub fn is_available(&mut self) -> Result<bool, Error> {
         self.udm.is_available()
+    }
+
+    /// Waits until a message is there, or a node is lost ([`Udm::await_message`]).
+    pub fn await_message(&mut self, wait: Wait) -> Result<bool, Error> {
+        self.udm.await_message(wait)
     }
 
     /// The next message, if there is one: its handler does not run.

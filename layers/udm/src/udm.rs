@@ -18,7 +18,7 @@ use crate::options::{Interrupt, UdmOptions};
 const VISIT: usize = 64;
 
 /// An end point of User Direct Messaging: a node's handlers with the state that they share. It
-/// stays in its thread.
+/// belongs to one thread at a time; with [`Udm::with_upcalls`] handlers have another one.
 pub struct Udm<S: 'static, H: Host = ProcessHost> {
     pub(crate) endpoint: Endpoint<H>,
     handlers: Vec<Option<Handler<S, H>>>,
@@ -26,7 +26,7 @@ pub struct Udm<S: 'static, H: Host = ProcessHost> {
     tasks: Tasks<S, H>,
     /// The message of the handler that runs, or that was extracted last.
     message: Message,
-    interrupt: Interrupt,
+    pub(crate) interrupt: Interrupt,
     pub(crate) barrier: Barrier,
     /// An error of a section that was dropped.
     failure: Option<Error>,
@@ -75,7 +75,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
     pub fn on(
         &mut self,
         handler: u16,
-        run: impl for<'a> FnMut(Arrival<'a, S, H>) -> Call<'a, S, H> + 'static,
+        run: impl for<'a> FnMut(Arrival<'a, S, H>) -> Call<'a, S, H> + Send + 'static,
     ) -> Result<(), Error> {
         if handler >= HANDLERS_MAX {
             return Err(Error::BadHandler { handler });
@@ -117,6 +117,16 @@ impl<S: 'static, H: Host> Udm<S, H> {
     #[inline]
     pub fn try_inject(&mut self, to: u32, handler: u16, words: &[u32]) -> Result<(), InjectError> {
         self.endpoint.inject(to, handler, words, Wait::Poll)
+    }
+
+    /// Injects a message of bytes if there is room, without a wait.
+    pub fn try_inject_bytes(
+        &mut self,
+        to: u32,
+        handler: u16,
+        bytes: &[u8],
+    ) -> Result<(), InjectError> {
+        self.endpoint.send(to, handler, bytes, Wait::Poll)
     }
 
     /// Injects a message of bytes, up to [`Udm::bytes_max`]. Otherwise like [`Udm::inject`].
@@ -174,6 +184,13 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// True if a message is there (`T 3`, the message-available flag).
     pub fn is_available(&mut self) -> Result<bool, Error> {
         Ok(self.endpoint.is_available()?)
+    }
+
+    /// Waits until a message is there, or a node is lost, as long as `wait` says; true if a message
+    /// is there. Runs no handler.
+    pub fn await_message(&mut self, wait: Wait) -> Result<bool, Error> {
+        self.endpoint.await_news(wait)?;
+        self.is_available()
     }
 
     /// The next message, if there is one: its handler does not run.
@@ -242,7 +259,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     /// Runs `task` when atomicity ends, after those that were spawned before: at once at the next
     /// poll, outside of a section. Allocates.
-    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + 'static) {
+    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + Send + 'static) {
         self.tasks.push_back(Box::new(task));
     }
 

@@ -23,13 +23,6 @@ fn counts(udm: &mut Node<u32>) {
     .unwrap();
 }
 
-/// Waits until a message is there, and takes none.
-fn await_one<S>(udm: &mut Node<S>) {
-    while !udm.is_available().unwrap() {
-        std::thread::yield_now();
-    }
-}
-
 pub(crate) fn handlers_wait_for_the_end_of_a_section(world: World) {
     world.run(
         1,
@@ -41,17 +34,17 @@ pub(crate) fn handlers_wait_for_the_end_of_a_section(world: World) {
             section.inject(0, COUNT, &[]).unwrap();
             assert_eq!(*section, 0);
             section.inject(0, COUNT, &[]).unwrap();
-            while !section.is_available().unwrap() {}
+            assert!(section.await_message(LONG).unwrap());
             assert_eq!(*section, 0, "no handler runs in a section");
             assert_eq!(section.poll(1).unwrap(), 1);
             assert_eq!(*section, 1, "but for those that it polls for");
-            while !section.is_available().unwrap() {}
+            assert!(section.await_message(LONG).unwrap());
             section.end().unwrap();
             assert_eq!(*udm.state(), 2, "its end runs the rest");
             {
                 let mut outer = udm.atomic();
                 outer.inject(0, COUNT, &[]).unwrap();
-                while !outer.is_available().unwrap() {}
+                assert!(outer.await_message(LONG).unwrap());
             }
             assert_eq!(*udm.state(), 3);
             assert_eq!(udm.uac(), 0);
@@ -68,7 +61,7 @@ pub(crate) fn sections_extract_without_handlers(world: World) {
             counts(udm);
             udm.begin_atomic(INTERRUPT_DISABLE).unwrap();
             udm.inject(0, COUNT, &[5, 6]).unwrap();
-            await_one(udm);
+            assert!(udm.await_message(LONG).unwrap());
             let mut section = udm.atomic();
             let message = section.extract().unwrap().unwrap();
             assert_eq!(
@@ -103,7 +96,7 @@ pub(crate) fn an_upcall_waits_for_the_section(world: World) {
             assert_eq!(udm.upcall(9).unwrap(), 0);
             assert_eq!(udm.uac() & ATOMICITY_EXTEND, 0, "nothing waits");
             udm.inject(0, COUNT, &[]).unwrap();
-            await_one(udm);
+            assert!(udm.await_message(LONG).unwrap());
             assert_eq!(udm.upcall(9).unwrap(), 0);
             assert_eq!(udm.uac() & ATOMICITY_EXTEND, ATOMICITY_EXTEND);
             udm.end_atomic(INTERRUPT_DISABLE | TIMER_FORCE).unwrap();
@@ -111,7 +104,7 @@ pub(crate) fn an_upcall_waits_for_the_section(world: World) {
             let statistics = udm.statistics();
             assert_eq!((statistics.extended, statistics.upcalls), (1, 1));
             udm.inject(0, COUNT, &[]).unwrap();
-            await_one(udm);
+            assert!(udm.await_message(LONG).unwrap());
             assert_eq!(udm.upcall(9).unwrap(), 1);
             assert_eq!(udm.statistics().upcalls, 2);
         },
@@ -138,11 +131,13 @@ pub(crate) fn a_handler_extracts_several(world: World) {
             for number in 1..=3 {
                 section.inject(0, COUNT, &[number]).unwrap();
             }
-            while !section.is_available().unwrap() {}
+            assert!(section.await_message(LONG).unwrap());
             section.end().unwrap();
-            serve_until(udm, |had| *had >= 501);
+            while udm.statistics().received < 3 {
+                udm.serve(LONG).unwrap();
+            }
             // How many of them a handler finds is the network's; that each is had once is ours.
-            assert_eq!(udm.statistics().received, 3);
+            assert!([501, 204, 303, 6].contains(udm.state()), "{}", udm.state());
         },
     );
 }
@@ -165,6 +160,7 @@ pub(crate) fn tasks_run_after_atomicity_in_order(world: World) {
         section.inject(0, COUNT, &[2]).unwrap();
         let mut ran = 0;
         while ran < 2 {
+            assert!(section.await_message(LONG).unwrap());
             ran += section.poll(1).unwrap();
         }
         assert_eq!(*section, [1, 2], "tasks wait for the end of the section");
@@ -219,7 +215,7 @@ pub(crate) fn a_handler_may_panic(world: World) {
             .unwrap();
         udm.begin_atomic(INTERRUPT_DISABLE).unwrap();
         udm.inject(0, COUNT, &[]).unwrap();
-        await_one(&mut udm);
+        assert!(udm.await_message(LONG).unwrap());
         let polled = catch_unwind(AssertUnwindSafe(|| udm.poll(1)));
         assert!(polled.is_err());
         assert_eq!(udm.poll(1), Err(Error::HandlerPanicked));
