@@ -101,6 +101,29 @@ fn locks() {
 }
 
 #[test]
+fn census() {
+    let stage = Stage::new("census");
+    let job = format!("HAMLYN_JOB=census-{}", std::process::id());
+    let processes = [0, 1, 2].map(|rank| {
+        let rank = format!("HAMLYN_RANK={rank}");
+        let program = env!("CARGO_BIN_EXE_census");
+        stage.start("env", &[&job, &rank, "HAMLYN_PROCS=3", program, "5000"])
+    });
+    let said = processes.map(Running::end);
+    assert_eq!(said[1..], ["", ""]);
+    let counts = said[0].lines().map(|line| {
+        let (sum, count) = line.split_once(": ").unwrap();
+        (sum.trim().parse().unwrap(), count.parse().unwrap())
+    });
+    let counts: Vec<(u32, u32)> = counts.collect();
+    assert_eq!(counts.len(), 11);
+    assert!(counts.iter().map(|(sum, _)| *sum).eq(2..=12), "{counts:?}");
+    // Each throw was counted once, and sevens are the most.
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<u32>(), 15_000);
+    assert_eq!(counts.iter().max_by_key(|(_, count)| count).unwrap().0, 7);
+}
+
+#[test]
 fn gather() {
     let program = env!("CARGO_BIN_EXE_gather");
     let stage = Stage::new("gather");

@@ -3,12 +3,16 @@
 use hamlyn::{Host, Wait};
 
 use crate::error::Error;
-use crate::limits::BARRIER;
+use crate::limits::{BARRIER, VISIT};
 use crate::udm::Udm;
 
 impl<S: 'static, H: Host> Udm<S, H> {
     /// Waits until all nodes have entered this barrier, as long as `wait` says in each of its lg n
-    /// rounds; handlers run meanwhile. Each node injects lg n messages. Tasks run at its end.
+    /// rounds; handlers run meanwhile. Each node injects lg n messages.
+    ///
+    /// On one host, what nodes had injected for this one before they entered has been handled when
+    /// it returns. Between hosts, or with a strategy by which a network processor receives, a
+    /// message may still be under way.
     ///
     /// # Errors
     ///
@@ -35,6 +39,8 @@ impl<S: 'static, H: Host> Udm<S, H> {
                 };
             }
         }
+        // The round of one may have come before what others had injected.
+        while self.run(VISIT, false)? > 0 || self.endpoint.poll() > 0 {}
         Ok(())
     }
 

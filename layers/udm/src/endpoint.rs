@@ -177,6 +177,11 @@ impl<H: Host> Endpoint<H> {
         Ok(!self.ready.is_empty() || session.next_message(&mut self.port)?.is_some())
     }
 
+    /// Takes packets of all links, which a look for one message does not: how many.
+    pub(crate) fn poll(&mut self) -> usize {
+        self.group.manager.session().poll()
+    }
+
     /// Waits until a message is there, or a node is lost that was not when this was asked last.
     pub(crate) fn await_news(&mut self, wait: Wait) -> Result<bool, Error> {
         if !self.ready.is_empty() {

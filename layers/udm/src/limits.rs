@@ -15,3 +15,5 @@ pub(crate) const HANDLERS_OF_PORT: u16 = 1 << 12;
 pub(crate) const BARRIER: u16 = HANDLERS_MAX;
 /// Nodes of a group.
 pub const NODES_MAX: u32 = 1 << 16;
+/// Messages that are taken in one go.
+pub(crate) const VISIT: usize = 64;

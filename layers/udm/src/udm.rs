@@ -10,12 +10,9 @@ use crate::error::{AtomError, Error, InjectError};
 use crate::event::{Mode, Statistics};
 use crate::group::Group;
 use crate::handler::{Arrival, Call, Context, Handler, Tasks};
-use crate::limits::{BARRIER, HANDLERS_MAX};
+use crate::limits::{BARRIER, HANDLERS_MAX, VISIT};
 use crate::message::Message;
 use crate::options::{Interrupt, UdmOptions};
-
-/// Messages that are taken in one go.
-const VISIT: usize = 64;
 
 /// An end point of User Direct Messaging: a node's handlers with the state that they share. It
 /// belongs to one thread at a time; with [`Udm::with_upcalls`] handlers have another one.
