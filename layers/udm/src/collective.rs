@@ -40,8 +40,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
             }
         }
         // The round of one may have come before what others had injected.
-        while self.run(VISIT, false)? > 0 || self.endpoint.poll() > 0 {}
-        Ok(())
+        self.take_all()
     }
 
     /// Takes messages for a round. False if nothing came and the node is gone, or the time is over.
@@ -52,9 +51,16 @@ impl<S: 'static, H: Host> Udm<S, H> {
         }
         let node = self.barrier.awaited(self.me(), round);
         if self.lost(node).is_some() {
-            // What it had sent before was taken.
-            return Ok(false);
+            // What it had sent before its end may still be on its way to this port.
+            self.take_all()?;
+            return Ok(self.barrier.came[round] != before);
         }
         self.endpoint.await_news(wait)
+    }
+
+    /// Runs handlers until no message is at hand; a look for one is not at all links.
+    fn take_all(&mut self) -> Result<(), Error> {
+        while self.run(VISIT, false)? > 0 || self.endpoint.poll() > 0 {}
+        Ok(())
     }
 }
