@@ -38,8 +38,10 @@ pub(crate) struct Collectives {
     /// Broadcasts sent and received.
     broadcasts: u32,
     arrivals: BTreeMap<u32, Arrival>,
-    /// A node that is missing for ever.
+    /// The node without which this one cannot go on.
     broken: Option<u32>,
+    /// Nodes that cannot go on, and without which.
+    failed: BTreeMap<u32, u32>,
 }
 
 impl Collectives {
@@ -56,6 +58,7 @@ impl Collectives {
             broadcasts: 0,
             arrivals: BTreeMap::new(),
             broken: None,
+            failed: BTreeMap::new(),
         }
     }
 
@@ -72,29 +75,41 @@ impl Collectives {
         1 << round
     }
 
-    /// A node is lost for which this one waits: tells all others, as they wait for this one.
-    fn check<O: Outgoing>(
-        &mut self,
-        lost: Option<u32>,
-        cx: &mut Cx<'_, O>,
-    ) -> Result<(), CrlError> {
-        if let (None, Some(node)) = (self.broken, lost) {
-            self.broken = lost;
-            for other in (0..self.nodes).filter(|other| *other != self.me) {
-                cx.send(other, Message::new(Kind::Broken, NO_REGION, 0).of(node, 0));
-            }
-        }
+    /// Fails if this node has failed before.
+    fn check(&self) -> Result<(), CrlError> {
         match self.broken {
             Some(node) => Err(CrlError::NodeLost { node }),
             None => Ok(()),
         }
     }
 
+    /// Fails if that node does not come any more, and tells all others, as they wait for this one.
+    fn check_waiting<O: Outgoing>(
+        &mut self,
+        from: u32,
+        cx: &mut Cx<'_, O>,
+    ) -> Result<(), CrlError> {
+        let lost = cx.lost.contains(from).then_some(from);
+        let lost = lost.or(self.failed.get(&from).copied());
+        if let (None, Some(node)) = (self.broken, lost) {
+            self.broken = lost;
+            for other in (0..self.nodes).filter(|other| *other != self.me) {
+                cx.send(other, Message::new(Kind::Broken, NO_REGION, 0).of(node, 0));
+            }
+        }
+        self.check()
+    }
+
     /// Comes to a barrier.
-    pub(crate) fn begin_barrier<O: Outgoing>(&mut self, cx: &mut Cx<'_, O>) {
+    pub(crate) fn begin_barrier<O: Outgoing>(
+        &mut self,
+        cx: &mut Cx<'_, O>,
+    ) -> Result<(), CrlError> {
+        self.check()?;
         self.barriers = self.barriers.wrapping_add(1);
         self.round = 0;
         self.send_round(cx);
+        Ok(())
     }
 
     /// In each round a node tells one that is twice as far away that it, and all of whom it has
@@ -116,7 +131,7 @@ impl Collectives {
             // Numbers go round.
             if (heard.wrapping_sub(self.barriers) as i32) < 0 {
                 let from = self.before(Self::distance(self.round));
-                self.check(cx.lost.contains(from).then_some(from), cx)?;
+                self.check_waiting(from, cx)?;
                 return Ok(false);
             }
             self.round += 1;
@@ -126,10 +141,16 @@ impl Collectives {
     }
 
     /// Begins to gather a value of each node.
-    pub(crate) fn begin_gather<O: Outgoing>(&mut self, value: f64, cx: &mut Cx<'_, O>) {
+    pub(crate) fn begin_gather<O: Outgoing>(
+        &mut self,
+        value: f64,
+        cx: &mut Cx<'_, O>,
+    ) -> Result<(), CrlError> {
+        self.check()?;
         self.values = vec![value];
         self.round = 0;
         self.send_values(cx);
+        Ok(())
     }
 
     /// Values that come in that round.
@@ -159,7 +180,7 @@ impl Collectives {
         while let Some(blocks) = self.blocks.get_mut(self.round) {
             let Some(block) = blocks.pop_front() else {
                 let from = self.after(Self::distance(self.round));
-                self.check(cx.lost.contains(from).then_some(from), cx)?;
+                self.check_waiting(from, cx)?;
                 return Ok(None);
             };
             self.values.extend(block);
@@ -184,7 +205,7 @@ impl Collectives {
                 most_bytes: REGION_BYTES_MAX,
             });
         }
-        self.check(None, cx)?;
+        self.check()?;
         let region = RegionId {
             home: self.me,
             index: self.broadcasts,
@@ -224,8 +245,10 @@ impl Collectives {
     ) -> Result<Option<Vec<u8>>, CrlError> {
         let is_whole = |arrival: &Arrival| arrival.bytes.len() == arrival.total;
         if !self.arrivals.get(&self.broadcasts).is_some_and(is_whole) {
-            let lost = cx.lost.iter().next();
-            self.check(lost, cx)?;
+            // It may come from any node, by way of any other.
+            for node in 0..self.nodes {
+                self.check_waiting(node, cx)?;
+            }
             return Ok(None);
         }
         let arrival = self.arrivals.remove(&self.broadcasts);
@@ -263,7 +286,7 @@ impl Collectives {
             }
             Kind::Broadcast => self.on_broadcast(from, message, bytes, cx),
             Kind::Broken => {
-                self.broken.get_or_insert(message.node);
+                self.failed.insert(from, message.node);
             }
             _ => {}
         }

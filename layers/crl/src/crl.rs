@@ -18,6 +18,9 @@ use crate::message::{Kind, Message, Outgoing, WORDS_MAX};
 use crate::regions::{RegionHandle, Regions};
 use crate::udm::UdmCourier;
 
+/// A wait consists of so many, as one may end early for no reason.
+const LOOKS: u32 = 16;
+
 /// Settings of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -58,8 +61,8 @@ impl Statistics {
 
 /// A node of a program. It may be cloned, and stays in its thread.
 ///
-/// A node answers others when it calls the library: in any call that waits, and in
-/// [`serve`](Self::serve). Others need its regions and copies after its own last operation: a program
+/// A node answers others when it calls the library: when it begins an operation, in any call that
+/// waits, and in [`serve`](Self::serve). Others need its regions and copies after its own last operation: a program
 /// ends with [`finish`](Self::finish).
 pub struct Crl<C: Courier = UdmCourier> {
     shared: Rc<Shared<C>>,
@@ -176,18 +179,29 @@ impl<C: Courier> Shared<C> {
         mut result: impl FnMut(&mut State<C>) -> Result<Option<T>, CrlError>,
     ) -> Result<T, CrlError> {
         let state = &mut *self.state.borrow_mut();
-        let wait = self.patience.map_or(Wait::Forever, Wait::For);
+        let wait = match self.patience {
+            None => Wait::Forever,
+            Some(patience) => Wait::For(patience / LOOKS),
+        };
+        let mut vain_looks = 0;
         loop {
             if let Some(result) = result(state)? {
                 return Ok(result);
             }
-            if !state.serve(wait)? && self.patience.is_some() {
+            vain_looks = if state.serve(wait)? {
+                0
+            } else {
+                vain_looks + 1
+            };
+            if vain_looks >= LOOKS && self.patience.is_some() {
                 return Err(CrlError::TimedOut { what });
             }
         }
     }
 
     fn start(&self, region: RegionId, mode: Mode, what: &'static str) -> Result<(), CrlError> {
+        // Others get their turn also when this node has what it needs.
+        self.state.borrow_mut().serve(Wait::Poll)?;
         self.machine(|machine, post| machine.start(region, mode, post))?;
         let granted = self.wait_for(what, |state| {
             Ok(state.machine.is_granted(region)?.then_some(()))
@@ -275,7 +289,7 @@ impl<C: Courier> Crl<C> {
     /// The values of all nodes, by node.
     fn gather(&self, value: f64) -> Result<Vec<f64>, CrlError> {
         let mut state = self.shared.state.borrow_mut();
-        state.collective(|it, cx| it.begin_gather(value, cx));
+        state.collective(|it, cx| it.begin_gather(value, cx))?;
         drop(state);
         self.shared.wait_for("a reduction", |state| {
             state.collective(|it, cx| it.gathered(cx))
@@ -347,7 +361,7 @@ impl<C: Courier> Regions for Crl<C> {
     fn barrier(&self) -> Result<(), CrlError> {
         let shared = &self.shared;
         let mut state = shared.state.borrow_mut();
-        state.collective(|it, cx| it.begin_barrier(cx));
+        state.collective(|it, cx| it.begin_barrier(cx))?;
         drop(state);
         shared.wait_for("a barrier", |state| {
             let is_past = state.collective(|it, cx| it.is_past_barrier(cx))?;

@@ -18,6 +18,7 @@ const WORD_BYTES: usize = size_of::<u32>();
 const HEADER_BYTES: usize = (1 + WORDS_MAX) * WORD_BYTES;
 /// Messages that are taken in one go.
 const VISIT: usize = 64;
+const POLLS_PER_LOOK: u32 = 64;
 
 /// Carries messages over an end point of User Direct Messaging.
 ///
@@ -29,6 +30,8 @@ pub struct UdmCourier<H: Host = ProcessHost> {
     piece_bytes: usize,
     /// Nodes whose loss was told.
     told: Vec<bool>,
+    /// Polls that found nothing.
+    polls: u32,
     scratch: Vec<u8>,
 }
 
@@ -60,10 +63,12 @@ impl<H: Host> UdmCourier<H> {
             udm,
             piece_bytes,
             told,
+            polls: 0,
             scratch: Vec::new(),
         })
     }
 
+    /// A node that was lost, which takes a look at each.
     fn next_lost(&self) -> Option<u32> {
         let is_news = |node: &u32| !self.told[*node as usize] && self.udm.lost(*node).is_some();
         (0..self.udm.nodes()).find(is_news)
@@ -152,7 +157,10 @@ impl<H: Host> Courier for UdmCourier<H> {
             if let Some(incoming) = self.udm.state_mut().pop_front() {
                 return Ok(Some(incoming));
             }
-            let lost = self.next_lost();
+            // One that only polls looks now and then.
+            self.polls = self.polls.wrapping_add(1);
+            let looks = wait != Wait::Poll || self.polls.is_multiple_of(POLLS_PER_LOOK);
+            let lost = looks.then(|| self.next_lost()).flatten();
             // What it had sent before is there by now.
             if self.udm.poll(VISIT).map_err(cause)? > 0 {
                 continue;

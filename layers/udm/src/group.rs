@@ -67,6 +67,8 @@ pub(crate) struct Shared<H: Host> {
 struct State {
     /// The interfaces of the nodes, as far as they are known.
     interfaces: Vec<Option<Destination>>,
+    /// Nodes that are gone, of which messages may still be in the network.
+    leaving: Vec<(u32, Destination, LinkEnd)>,
     lost: Vec<Option<LinkEnd>>,
     refused: Vec<Option<Return>>,
     events: VecDeque<Event>,
@@ -82,6 +84,21 @@ impl State {
             .iter()
             .position(is_it)
             .map(|node| node as u32)
+    }
+
+    /// A node that is gone is lost once all that it had sent was taken out of the network.
+    #[cold]
+    fn end_leaving<H: Host>(&mut self, session: &Session<'_, H>) {
+        for (node, interface, end) in std::mem::take(&mut self.leaving) {
+            let mut linked = session.peers().map(|(_, peer)| peer.destination);
+            if linked.any(|peer| peer.is_same(&interface)) {
+                self.leaving.push((node, interface, end));
+                continue;
+            }
+            self.changes += 1;
+            self.lost[node as usize] = Some(end);
+            self.tell(Event::Lost { node, end });
+        }
     }
 
     fn tell(&mut self, event: Event) {
@@ -234,9 +251,7 @@ impl<H: Host> Shared<H> {
             match event {
                 InterfaceEvent::PeerLeft { peer, end } => {
                     if let Some(node) = state.node_of(&peer.interface) {
-                        state.changes += 1;
-                        state.lost[node as usize] = Some(end);
-                        state.tell(Event::Lost { node, end });
+                        state.leaving.push((node, peer.interface, end));
                     }
                 }
                 InterfaceEvent::Refused(returned) if returned.kind == TicketKind::Port => {
@@ -269,6 +284,9 @@ impl<H: Host> Shared<H> {
                 InterfaceEvent::Missed { .. } => state.changes += 1,
                 _ => {}
             }
+        }
+        if !state.leaving.is_empty() {
+            state.end_leaving(session);
         }
         state.changes
     }

@@ -49,8 +49,15 @@ pub(crate) fn regions_of_a_node_that_ends_are_lost_by_name(world: World) {
             crl.serve(hamlyn::Wait::millis(1)).unwrap();
         }
         assert_eq!(crl.barrier(), Err(CrlError::NodeLost { node: 2 }));
-        // The other one needs what is here until it has come as far.
-        let _ = crl.serve(hamlyn::Wait::millis(100));
+        // Node 0 is needed until node 1 has come as far.
+        if crl.me() == 1 {
+            handles[0].write().unwrap().fill(255);
+            assert!(crl.finish_alone(LONG).unwrap());
+        } else {
+            while handles[0].read().is_ok_and(|guard| guard[0] < 255) {
+                crl.serve(hamlyn::Wait::millis(1)).unwrap();
+            }
+        }
     });
 }
 
