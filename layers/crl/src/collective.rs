@@ -89,8 +89,9 @@ impl Collectives {
         from: u32,
         cx: &mut Cx<'_, O>,
     ) -> Result<(), CrlError> {
-        let lost = cx.lost.contains(from).then_some(from);
-        let lost = lost.or(self.failed.get(&from).copied());
+        // A node that has failed may end before others hear why.
+        let because = self.failed.get(&from).copied();
+        let lost = because.or(cx.lost.contains(from).then_some(from));
         if let (None, Some(node)) = (self.broken, lost) {
             self.broken = lost;
             for other in (0..self.nodes).filter(|other| *other != self.me) {
