@@ -28,7 +28,7 @@ const ORDER: [&[&str]; 13] = [
     &["faces/c", "faces/python", "faces/splitc", "faces/am"],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
-    &["lab/sim", "lab/counted", "lab/fuzz"],
+    &["lab/sim", "lab/counted", "lab/fuzz", "lab/programs"],
     &["lab/command", "lab/compare"],
 ];
 
@@ -133,6 +133,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-am-c", "faces/am"),
         ("hamlyn-sim", "lab/sim"),
         ("hamlyn-counted", "lab/counted"),
+        ("hamlyn-programs", "lab/programs"),
         ("hamlyn-lab", "lab/command"),
     ];
     known
