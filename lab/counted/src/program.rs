@@ -15,6 +15,7 @@ use hamlyn::{
     Session, Slot,
 };
 use hamlyn::{Target, Wait, datagram, mailbox, stream, tagged_write};
+use hamlyn_udm::{Group, GroupOptions, Interrupt, Udm, UdmOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::Protocol;
@@ -40,11 +41,17 @@ pub enum Counted {
     PortNull,
     /// To a port, 56 bytes, all that one cell holds.
     Port56,
+    /// Of User Direct Messaging, without words; its handler does nothing but extract.
+    UdmNull,
+    /// Of User Direct Messaging, 14 words, each of which its handler reads.
+    Udm14,
+    /// No message: the beginning and the end of an atomic section.
+    UdmSection,
 }
 
 impl Counted {
     /// Each of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Short(Protocol::Raw),
         Self::Short(Protocol::Tagged),
         Self::Short(Protocol::Datagram),
@@ -56,6 +63,9 @@ impl Counted {
         Self::Direct4096,
         Self::PortNull,
         Self::Port56,
+        Self::UdmNull,
+        Self::Udm14,
+        Self::UdmSection,
     ];
 
     /// As reports call it.
@@ -67,6 +77,9 @@ impl Counted {
             Self::Direct4096 => "direct_4096",
             Self::PortNull => "port_null",
             Self::Port56 => "port_56",
+            Self::UdmNull => "udm_null",
+            Self::Udm14 => "udm_14",
+            Self::UdmSection => "udm_section",
         }
     }
 }
@@ -106,6 +119,9 @@ pub fn run() -> Result<()> {
         Counted::Direct4096 => return count_raw::<4096>(options, batches, true),
         Counted::PortNull => return count_port::<0>(options, batches),
         Counted::Port56 => return count_port::<56>(options, batches),
+        Counted::UdmNull => return count_udm::<0>(options, batches),
+        Counted::Udm14 => return count_udm::<14>(options, batches),
+        Counted::UdmSection => return count(&mut Sections::open(options)?, batches),
         Counted::Short(Protocol::Port) => return count_port::<SHORT_BYTES>(options, batches),
         Counted::Short(protocol) => protocol,
     };
@@ -147,6 +163,11 @@ fn count_port<const BYTES: usize>(options: Options, batches: u64) -> Result<()> 
     let mut ends = Ports::<BYTES>::open(sending.session(), receiving.session())?;
     await_link(&mut ends.receiving)?;
     count(&mut ends, batches)
+}
+
+/// The same of User Direct Messaging, of messages of so many words.
+fn count_udm<const WORDS: usize>(options: Options, batches: u64) -> Result<()> {
+    count(&mut Direct::<WORDS>::open(options)?, batches)
 }
 
 fn counting<E: Ends + 'static>(mut ends: E, batches: u64) -> Box<dyn FnMut() -> Result<()>> {
@@ -320,6 +341,82 @@ impl<const BYTES: usize> Ends for Ports<'_, BYTES> {
         ensure!(usize::from(message.handler()) == turn, "another message");
         message.dispose();
         Ok(())
+    }
+}
+
+/// A node that injects messages for itself: it goes through the same cells and checks as another.
+fn node<S: 'static>(options: Options, state: S) -> Result<Udm<S>> {
+    let mut options = options;
+    options.name = Some("node".to_owned());
+    let manager = hamlyn::open_with(options, ManagerOptions::default())?;
+    let group = GroupOptions {
+        name: "counted".to_owned(),
+        me: 0,
+        addresses: vec!["node".to_owned()],
+    };
+    let group = Group::new(manager, group)?;
+    let polling = UdmOptions {
+        interrupt: Interrupt::Polling,
+        ..UdmOptions::default()
+    };
+    Ok(Udm::open(&group, "node", polling, state, GROWTH)?)
+}
+
+struct Direct<const WORDS: usize> {
+    udm: Udm<u32>,
+}
+
+impl<const WORDS: usize> Direct<WORDS> {
+    const DATA: [u32; WORDS] = [7; WORDS];
+
+    fn open(options: Options) -> Result<Self> {
+        let mut udm = node(options, 0)?;
+        udm.on(0, |arrival| {
+            let mut call = arrival.extract();
+            let (message, state) = call.parts();
+            for number in 0..WORDS {
+                *state ^= message.word(number);
+            }
+            call
+        })?;
+        Ok(Self { udm })
+    }
+}
+
+impl<const WORDS: usize> Ends for Direct<WORDS> {
+    #[inline]
+    fn send(&mut self, _: usize) -> Result<()> {
+        Ok(self.udm.try_inject(0, 0, &Self::DATA)?)
+    }
+
+    #[inline]
+    fn receive(&mut self, _: usize) -> Result<()> {
+        ensure!(self.udm.poll(1)? == 1, "no message");
+        Ok(())
+    }
+}
+
+struct Sections {
+    udm: Udm<u32>,
+}
+
+impl Sections {
+    fn open(options: Options) -> Result<Self> {
+        let udm = node(options, 0)?;
+        Ok(Self { udm })
+    }
+}
+
+impl Ends for Sections {
+    #[inline]
+    fn send(&mut self, _: usize) -> Result<()> {
+        *self.udm.atomic() += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        self.send(turn)
     }
 }
 

@@ -25,8 +25,9 @@ impl<S: 'static, H: Host> Udm<S, H> {
             let distance = (1_u64 << round) % u64::from(nodes);
             let to = ((u64::from(me) + distance) % u64::from(nodes)) as u32;
             let round_bytes = (round as u32).to_le_bytes();
-            let inject_wait = self.endpoint.wait;
-            self.endpoint
+            let inject_wait = self.context.endpoint.wait;
+            self.context
+                .endpoint
                 .send_any(to, BARRIER, &round_bytes, inject_wait)?;
             let node = self.barrier.awaited(me, round);
             while self.barrier.came[round] < self.barrier.entered {
@@ -55,12 +56,12 @@ impl<S: 'static, H: Host> Udm<S, H> {
             self.take_all()?;
             return Ok(self.barrier.came[round] != before);
         }
-        self.endpoint.await_news(wait)
+        self.context.endpoint.await_news(wait)
     }
 
     /// Runs handlers until no message is at hand; a look for one is not at all links.
     fn take_all(&mut self) -> Result<(), Error> {
-        while self.run(VISIT, false)? > 0 || self.endpoint.poll() > 0 {}
+        while self.run(VISIT, false)? > 0 || self.context.endpoint.poll() > 0 {}
         Ok(())
     }
 }

@@ -19,7 +19,15 @@ use crate::uac::Uac;
 
 /// Bytes before those of a message between hosts: its number.
 const NUMBER_BYTES: usize = size_of::<u32>();
-const NO_NODE: u32 = u32::MAX;
+
+/// The node from which a link comes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Source {
+    /// The generation of the link; 0 if it is not known.
+    generation: u32,
+    node: u32,
+    is_far: bool,
+}
 
 /// A node of another host: its messages have numbers.
 #[derive(Debug, Default)]
@@ -39,8 +47,8 @@ pub(crate) struct Endpoint<H: Host> {
     pub(crate) group: Arc<Shared<H>>,
     port: Port,
     members: Vec<Member>,
-    /// By the index of a link, its generation and the node from which it comes.
-    links: Vec<(u32, u32)>,
+    /// By the index of a link.
+    links: Vec<Source>,
     /// Nodes of other hosts whose next message has come before its turn.
     ready: Vec<u32>,
     scratch: Vec<u8>,
@@ -107,28 +115,25 @@ impl<H: Host> Endpoint<H> {
                 return Ok(false);
             };
             let from = message.from();
-            if let Some(node) = node_of_link(&self.links, from) {
-                into.load(node, &message);
+            if let Some(source) = source_of(&self.links, from) {
+                into.load(source.node, &message);
                 message.dispose();
-                match &mut self.members[node as usize].far {
-                    None => return Ok(true),
-                    Some(far) => match take_in_turn(far, into) {
-                        Turn::Now => {
-                            if far.order.has_next() {
-                                self.ready.push(node);
-                            }
-                            return Ok(true);
-                        }
-                        Turn::Later => {}
-                        Turn::Wrong => self.statistics.wrong += 1,
-                    },
+                if !source.is_far {
+                    return Ok(true);
+                }
+                match take_in_turn(&mut self.members, &mut self.ready, into) {
+                    Turn::Now => return Ok(true),
+                    Turn::Later => {}
+                    Turn::Wrong => self.statistics.wrong += 1,
                 }
                 continue;
             }
             // It is shown again, when its node is known.
-            let node = node_of(&self.group, &mut session, from);
-            match node {
-                Some(node) => learn(&mut self.links, from, node),
+            match node_of(&self.group, &mut session, from) {
+                Some(node) => {
+                    let is_far = self.members[node as usize].far.is_some();
+                    learn(&mut self.links, from, node, is_far);
+                }
                 None => {
                     self.statistics.strangers += 1;
                     if let Some(message) = session.next_message(&mut self.port)? {
@@ -212,13 +217,13 @@ impl<H: Host> Endpoint<H> {
         wait: Wait,
     ) -> Result<(), InjectError> {
         let mut buffer = [0; SHORT_BYTES_MAX];
-        let Some(bytes) = bytes_of(words, &mut buffer) else {
-            return Err(InjectError::TooLong {
+        match bytes_of(words, &mut buffer) {
+            Some(bytes) => self.send(to, handler, bytes, wait),
+            None => Err(InjectError::TooLong {
                 length_bytes: size_of_val(words),
                 most_bytes: SHORT_BYTES_MAX,
-            });
-        };
-        self.send(to, handler, bytes, wait)
+            }),
+        }
     }
 
     /// Injects bytes, for a handler of the program.
@@ -230,10 +235,10 @@ impl<H: Host> Endpoint<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), InjectError> {
-        if handler >= HANDLERS_MAX {
-            return Err(InjectError::BadHandler { handler });
+        match handler < HANDLERS_MAX {
+            true => self.send_any(to, handler, bytes, wait),
+            false => Err(InjectError::BadHandler { handler }),
         }
-        self.send_any(to, handler, bytes, wait)
     }
 
     /// The same for a handler of the program or the layer.
@@ -245,17 +250,22 @@ impl<H: Host> Endpoint<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), InjectError> {
-        let Some(member) = self.members.get(to as usize) else {
-            let nodes = self.members.len() as u32;
-            return Err(InjectError::NoSuchNode { to, nodes });
-        };
-        if member.far.is_some() || bytes.len() > BYTES_MAX {
-            return self.send_far(to, handler, bytes, wait);
+        match self.members.get(to as usize) {
+            Some(member) if member.far.is_none() && bytes.len() <= BYTES_MAX => {
+                let mut session = self.group.manager.session();
+                let sent = session.send_message(&member.target, handler, bytes, wait);
+                drop(session);
+                match sent {
+                    Ok(_) => {
+                        self.statistics.sent += 1;
+                        H::passes(Point::Udm(UdmPoint::Injected));
+                        Ok(())
+                    }
+                    Err(error) => Err(self.not_sent(to, error)),
+                }
+            }
+            _ => self.send_far(to, handler, bytes, wait),
         }
-        let mut session = self.group.manager.session();
-        let sent = session.send_message(&member.target, handler, bytes, wait);
-        drop(session);
-        self.sent(to, sent.map(drop))
     }
 
     #[inline(never)]
@@ -291,16 +301,9 @@ impl<H: Host> Endpoint<H> {
         let mut session = self.group.manager.session();
         let sent = session.send_message(target, handler, &self.scratch, wait);
         drop(session);
-        if sent.is_ok() {
-            far.sent = far.sent.wrapping_add(1);
-        }
-        self.sent(to, sent.map(drop))
-    }
-
-    #[inline]
-    fn sent(&mut self, to: u32, sent: Result<(), SendError>) -> Result<(), InjectError> {
         match sent {
-            Ok(()) => {
+            Ok(_) => {
+                far.sent = far.sent.wrapping_add(1);
                 self.statistics.sent += 1;
                 H::passes(Point::Udm(UdmPoint::Injected));
                 Ok(())
@@ -381,11 +384,11 @@ impl<H: Host> Endpoint<H> {
     }
 }
 
-/// The node from which a known link comes.
+/// The node from which a link comes, if it is known.
 #[inline]
-fn node_of_link(links: &[(u32, u32)], link: LinkId) -> Option<u32> {
-    let &(generation, node) = links.get(link.index as usize)?;
-    (generation == link.generation && node != NO_NODE).then_some(node)
+fn source_of(links: &[Source], link: LinkId) -> Option<&Source> {
+    let source = links.get(link.index as usize)?;
+    (source.generation == link.generation).then_some(source)
 }
 
 #[inline(never)]
@@ -394,19 +397,25 @@ fn node_of<H: Host>(group: &Shared<H>, session: &mut Session<'_, H>, link: LinkI
 }
 
 #[inline(never)]
-fn learn(links: &mut Vec<(u32, u32)>, link: LinkId, node: u32) {
+fn learn(links: &mut Vec<Source>, link: LinkId, node: u32, is_far: bool) {
     let index = link.index as usize;
     if links.len() <= index {
         // As many as the interface has links at most.
-        links.resize(index + 1, (0, NO_NODE));
+        links.resize(index + 1, Source::default());
     }
-    links[index] = (link.generation, node);
+    links[index] = Source {
+        generation: link.generation,
+        node,
+        is_far,
+    };
 }
 
 /// Takes the number off a message of another host.
 #[inline(never)]
-fn take_in_turn(far: &mut Far, message: &mut Message) -> Turn {
-    let Some((number, bytes)) = message.as_bytes().split_first_chunk() else {
+fn take_in_turn(members: &mut [Member], ready: &mut Vec<u32>, message: &mut Message) -> Turn {
+    let node = message.source;
+    let far = members[node as usize].far.as_mut();
+    let (Some(far), Some((number, bytes))) = (far, message.as_bytes().split_first_chunk()) else {
         return Turn::Wrong;
     };
     let turn = far
@@ -414,7 +423,10 @@ fn take_in_turn(far: &mut Far, message: &mut Message) -> Turn {
         .came(u32::from_le_bytes(*number), message.handler, bytes);
     if turn == Turn::Now {
         let bytes = bytes.to_vec();
-        message.set(message.source, message.handler, &bytes);
+        message.set(node, message.handler, &bytes);
+        if far.order.has_next() {
+            ready.push(node);
+        }
     }
     turn
 }

@@ -46,8 +46,9 @@
 //! [`Udm::mode`] tells the two cases apart, and programs need not.
 //!
 //! **Atomicity.** A handler runs in an atomic section, and so does what follows [`Udm::atomic`]: no
-//! other handler runs meanwhile. Outside of sections handlers run when the program polls, or, with
-//! [`Interrupt::Safepoint`], in any call that injects or ends a section.
+//! other handler runs meanwhile. Outside of sections handlers run when the program polls, at the end
+//! of a section, and while an injection waits for room ([`Interrupt::Safepoint`]); or at once, in a
+//! thread of their own ([`Udm::with_upcalls`]).
 //!
 //! **Protection.** The interface compares the identity of the group and a random key before a
 //! message is shown. Whatever a peer writes is loaded once, and harms its own messages only.

@@ -8,7 +8,7 @@ use hamlyn::Wait;
 pub enum Interrupt {
     /// Never: they run when the program polls.
     Polling,
-    /// When the program injects, polls, or ends a section.
+    /// Also when it ends a section, and while an injection waits for room.
     #[default]
     Safepoint,
 }

@@ -1,5 +1,7 @@
 //! An end point: handlers, state, and the calls of the model.
 
+use std::collections::VecDeque;
+
 use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Host, Wait};
@@ -9,7 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{AtomError, Error, InjectError};
 use crate::event::{Mode, Statistics};
 use crate::group::Group;
-use crate::handler::{Arrival, Call, Context, Handler, Tasks};
+use crate::handler::{Arrival, Call, Context, Handler};
 use crate::limits::{BARRIER, HANDLERS_MAX, VISIT};
 use crate::message::Message;
 use crate::options::{Interrupt, UdmOptions};
@@ -17,12 +19,8 @@ use crate::options::{Interrupt, UdmOptions};
 /// An end point of User Direct Messaging: a node's handlers with the state that they share. It
 /// belongs to one thread at a time; with [`Udm::with_upcalls`] handlers have another one.
 pub struct Udm<S: 'static, H: Host = ProcessHost> {
-    pub(crate) endpoint: Endpoint<H>,
+    pub(crate) context: Context<S, H>,
     handlers: Vec<Option<Handler<S, H>>>,
-    state: S,
-    tasks: Tasks<S, H>,
-    /// The message of the handler that runs, or that was extracted last.
-    message: Message,
     pub(crate) interrupt: Interrupt,
     pub(crate) barrier: Barrier,
     /// An error of a section that was dropped.
@@ -33,8 +31,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// Opens the end point of that name at this node. Blocks until all nodes of the group have
     /// opened theirs, as long as `wait` says for each. Allocates.
     ///
-    /// Handlers run for the first time when this node polls, injects or ends a section: set them
-    /// ([`Udm::on`]) before.
+    /// Handlers run in calls of this node only: set them ([`Udm::on`]) before the first.
     ///
     /// # Errors
     ///
@@ -49,11 +46,13 @@ impl<S: 'static, H: Host> Udm<S, H> {
         let endpoint = Endpoint::open(group.shared(), name, &options, wait)?;
         let barrier = Barrier::new(group.nodes());
         Ok(Self {
-            endpoint,
+            context: Context {
+                endpoint,
+                state,
+                tasks: VecDeque::new(),
+                message: Message::new(),
+            },
             handlers: Vec::new(),
-            state,
-            tasks: Tasks::new(),
-            message: Message::new(),
             interrupt: options.interrupt,
             barrier,
             failure: None,
@@ -88,32 +87,36 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// The number of this node.
     #[inline]
     pub fn me(&self) -> u32 {
-        self.endpoint.group.me
+        self.context.endpoint.group.me
     }
 
     /// The number of nodes.
     #[inline]
     pub fn nodes(&self) -> u32 {
-        self.endpoint.group.nodes()
+        self.context.endpoint.group.nodes()
     }
 
     /// Injects a message of up to [`WORDS_MAX`](crate::WORDS_MAX) words for a handler of a node,
     /// this one included. When it returns, the message is committed whole, and will be extracted
     /// once unless its destination ends; those of one node arrive in order. Waits for room as long
-    /// as the options say; handlers may run before ([`Interrupt::Safepoint`]). Does not allocate
-    /// for a node of the own host.
+    /// as the options say; handlers run meanwhile ([`Interrupt::Safepoint`]). Does not allocate for
+    /// a node of the own host.
     #[inline]
     pub fn inject(&mut self, to: u32, handler: u16, words: &[u32]) -> Result<(), InjectError> {
-        match self.begin_injection() {
-            wait if wait == self.endpoint.wait => self.endpoint.inject(to, handler, words, wait),
-            _ => self.between_handlers(|endpoint, wait| endpoint.inject(to, handler, words, wait)),
+        let wait = self.first_wait();
+        match self.context.endpoint.inject(to, handler, words, wait) {
+            Err(error) if self.is_to_wait(wait, &error) => self
+                .between_handlers(error, |endpoint, wait| {
+                    endpoint.inject(to, handler, words, wait)
+                }),
+            injected => injected,
         }
     }
 
     /// The same if there is room, without a wait (`T 3`, injectc).
     #[inline]
     pub fn try_inject(&mut self, to: u32, handler: u16, words: &[u32]) -> Result<(), InjectError> {
-        self.endpoint.inject(to, handler, words, Wait::Poll)
+        self.context.endpoint.inject(to, handler, words, Wait::Poll)
     }
 
     /// Injects a message of bytes if there is room, without a wait.
@@ -123,83 +126,99 @@ impl<S: 'static, H: Host> Udm<S, H> {
         handler: u16,
         bytes: &[u8],
     ) -> Result<(), InjectError> {
-        self.endpoint.send(to, handler, bytes, Wait::Poll)
+        self.context.endpoint.send(to, handler, bytes, Wait::Poll)
     }
 
     /// Injects a message of bytes, up to [`Udm::bytes_max`]. Otherwise like [`Udm::inject`].
     pub fn inject_bytes(&mut self, to: u32, handler: u16, bytes: &[u8]) -> Result<(), InjectError> {
-        match self.begin_injection() {
-            wait if wait == self.endpoint.wait => self.endpoint.send(to, handler, bytes, wait),
-            _ => self.between_handlers(|endpoint, wait| endpoint.send(to, handler, bytes, wait)),
+        let wait = self.first_wait();
+        match self.context.endpoint.send(to, handler, bytes, wait) {
+            Err(error) if self.is_to_wait(wait, &error) => self
+                .between_handlers(error, |endpoint, wait| {
+                    endpoint.send(to, handler, bytes, wait)
+                }),
+            injected => injected,
         }
     }
 
     /// How long the first attempt of an injection waits: not at all where handlers run while there
     /// is no room.
     #[inline]
-    fn begin_injection(&mut self) -> Wait {
+    fn first_wait(&self) -> Wait {
         match self.runs_handlers() {
             true => Wait::Poll,
-            false => self.endpoint.wait,
+            false => self.context.endpoint.wait,
         }
     }
 
+    /// True if an injection that has not waited found no room.
+    #[inline(never)]
+    fn is_to_wait(&self, wait: Wait, error: &InjectError) -> bool {
+        let finds_no_room = matches!(
+            error,
+            InjectError::WouldBlock { .. } | InjectError::Quota { .. }
+        );
+        finds_no_room && wait == Wait::Poll && self.runs_handlers()
+    }
+
     /// Injects, and runs handlers while there is no room.
+    #[inline(never)]
     fn between_handlers(
         &mut self,
+        mut error: InjectError,
         mut inject: impl FnMut(&mut Endpoint<H>, Wait) -> Result<(), InjectError>,
     ) -> Result<(), InjectError> {
-        let mut slices = Slices::new(self.endpoint.wait);
-        let mut wait = Wait::Poll;
-        loop {
-            let injected = inject(&mut self.endpoint, wait);
-            match injected {
-                Err(InjectError::WouldBlock { .. } | InjectError::Quota { .. }) => {}
-                injected => return injected,
-            }
-            let Some(next) = slices.next() else {
-                return injected;
-            };
-            wait = next;
+        let mut slices = Slices::new(self.context.endpoint.wait);
+        while let Some(wait) = slices.next() {
             if let Err(error) = self.run(VISIT, true) {
                 // It is told by the next call that runs handlers.
                 self.fail_later(error);
             }
+            error = match inject(&mut self.context.endpoint, wait) {
+                Err(error) if self.is_to_wait(Wait::Poll, &error) => error,
+                injected => return injected,
+            };
         }
+        Err(error)
     }
 
     /// Bytes that a message to that node has at most.
     pub fn bytes_max(&self, to: u32) -> Result<usize, InjectError> {
-        self.endpoint.bytes_max(to)
+        self.context.endpoint.bytes_max(to)
     }
 
     /// The case in which messages to that node are delivered, on the own host.
     pub fn mode(&self, to: u32) -> Mode {
-        self.endpoint.mode(to)
+        self.context.endpoint.mode(to)
     }
 
     /// True if a message is there (`T 3`, the message-available flag).
     pub fn is_available(&mut self) -> Result<bool, Error> {
-        Ok(self.endpoint.is_available()?)
+        Ok(self.context.endpoint.is_available()?)
     }
 
     /// Waits until a message is there, or a node is lost, as long as `wait` says; true if a message
     /// is there. Runs no handler.
     pub fn await_message(&mut self, wait: Wait) -> Result<bool, Error> {
-        self.endpoint.await_news(wait)?;
+        self.context.endpoint.await_news(wait)?;
         self.is_available()
     }
 
     /// The next message, if there is one: its handler does not run.
     pub fn extract(&mut self) -> Result<Option<&Message>, Error> {
         self.check()?;
-        while self.endpoint.next(&mut self.message)? {
+        loop {
+            let Context {
+                endpoint, message, ..
+            } = &mut self.context;
+            if !endpoint.next(message)? {
+                return Ok(None);
+            }
             if !self.take_own() {
-                self.endpoint.extracted();
-                return Ok(Some(&self.message));
+                self.context.endpoint.extracted();
+                return Ok(Some(&self.context.message));
             }
         }
-        Ok(None)
     }
 
     /// Runs the handlers of messages that are there, at most so many; how many ran. Tasks that they
@@ -213,9 +232,9 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// in a section, whose end runs them then. For those that bring interrupts of their own; how
     /// many ran.
     pub fn upcall(&mut self, most: usize) -> Result<usize, Error> {
-        if self.endpoint.uac.is_atomic() {
-            if self.endpoint.is_available()? {
-                self.endpoint.uac.extend();
+        if self.context.endpoint.uac.is_atomic() {
+            if self.context.endpoint.is_available()? {
+                self.context.endpoint.uac.extend();
             }
             return Ok(0);
         }
@@ -226,7 +245,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// there; how many ran. Polls for some microseconds and then sleeps.
     pub fn serve(&mut self, wait: Wait) -> Result<usize, Error> {
         let ran = self.run(VISIT, false)?;
-        if ran > 0 || !self.endpoint.await_news(wait)? {
+        if ran > 0 || !self.context.endpoint.await_news(wait)? {
             return Ok(ran);
         }
         self.run(VISIT, false)
@@ -235,51 +254,51 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// Begins a section by its mask (`T 4.1`, beginatom): UAC := UAC or mask.
     #[inline]
     pub fn begin_atomic(&mut self, mask: u8) -> Result<(), AtomError> {
-        self.endpoint.begin_atomic(mask)
+        self.context.endpoint.begin_atomic(mask)
     }
 
     /// Ends a section by its mask (`T 4.1`, endatom), and runs handlers that have waited for that.
     #[inline]
     pub fn end_atomic(&mut self, mask: u8) -> Result<(), Error> {
-        let is_extended = self.endpoint.end_atomic(mask)?;
+        let is_extended = self.context.endpoint.end_atomic(mask)?;
         if is_extended || self.runs_handlers() {
             let ran = self.run(VISIT, true)?;
-            self.endpoint.statistics.extended += u64::from(is_extended && ran > 0);
+            self.context.endpoint.statistics.extended += u64::from(is_extended && ran > 0);
         }
         Ok(())
     }
 
     /// The bits of the register of atomicity.
     pub fn uac(&self) -> u8 {
-        self.endpoint.uac.bits()
+        self.context.endpoint.uac.bits()
     }
 
     /// Runs `task` when atomicity ends, after those that were spawned before: at once at the next
     /// poll, outside of a section. Allocates.
-    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + Send + 'static) {
-        self.tasks.push_back(Box::new(task));
+    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<S, H>) + Send + 'static) {
+        self.context.tasks.push_back(Box::new(task));
     }
 
     /// The state that handlers share.
     #[inline]
     pub fn state(&self) -> &S {
-        &self.state
+        &self.context.state
     }
 
     /// The same, to change it. Handlers run in calls of this end point only.
     #[inline]
     pub fn state_mut(&mut self) -> &mut S {
-        &mut self.state
+        &mut self.context.state
     }
 
     /// What it has done so far.
     pub fn statistics(&self) -> Statistics {
-        self.endpoint.statistics
+        self.context.endpoint.statistics
     }
 
     /// Why a node is gone, if it is. Moves no packets.
     pub fn lost(&self, node: u32) -> Option<hamlyn::LinkEnd> {
-        let group = &self.endpoint.group;
+        let group = &self.context.endpoint.group;
         group.hear(&mut group.manager.session());
         group.lost(node)
     }
@@ -287,23 +306,23 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// Waits until everything that was injected has been handed to its links, as long as `wait`
     /// says; false if the time was over first. A program that ends calls this last.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, Error> {
-        Ok(self.endpoint.group.manager.session().flush(wait)?)
+        Ok(self.context.endpoint.group.manager.session().flush(wait)?)
     }
 
     /// Closes the end point: messages for it are refused from now on, and tasks do not run.
     pub fn close(self) {
-        self.endpoint.close();
+        self.context.endpoint.close();
     }
 
     /// True if handlers run now of themselves.
     #[inline]
     fn runs_handlers(&self) -> bool {
-        self.interrupt == Interrupt::Safepoint && !self.endpoint.uac.is_atomic()
+        self.interrupt == Interrupt::Safepoint && !self.context.endpoint.uac.is_atomic()
     }
 
     fn check(&mut self) -> Result<(), Error> {
         match self.failure.take() {
-            None if self.endpoint.is_in_handler => Err(Error::HandlerPanicked),
+            None if self.context.endpoint.is_in_handler => Err(Error::HandlerPanicked),
             None => Ok(()),
             Some(error) => Err(error),
         }
@@ -315,60 +334,61 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     #[inline]
     pub(crate) fn run(&mut self, most: usize, is_upcall: bool) -> Result<usize, Error> {
-        if self.failure.is_some() || self.endpoint.is_in_handler {
+        if self.failure.is_some() || self.context.endpoint.is_in_handler {
             self.check()?;
         }
         let mut count = 0;
-        while count < most && self.endpoint.next(&mut self.message)? {
-            if !self.take_own() {
-                self.handle(is_upcall);
-                count += 1;
-            }
+        let Context {
+            endpoint, message, ..
+        } = &mut self.context;
+        if most > 0 && endpoint.next(message)? {
+            count = self.run_handlers(most, is_upcall)?;
         }
-        if !self.tasks.is_empty() && !self.endpoint.uac.is_atomic() {
+        if !self.context.tasks.is_empty() && !self.context.endpoint.uac.is_atomic() {
             self.run_tasks();
         }
         Ok(count)
     }
 
-    /// Runs the handler of the message that was taken.
-    #[inline]
-    fn handle(&mut self, is_upcall: bool) {
-        if is_upcall {
-            self.endpoint.statistics.upcalls += 1;
-            H::passes(Point::Udm(UdmPoint::Upcall));
+    /// Runs the handler of the message that was taken, and those of the next ones.
+    fn run_handlers(&mut self, most: usize, is_upcall: bool) -> Result<usize, Error> {
+        let mut count = 0;
+        loop {
+            let number = usize::from(self.context.message.handler());
+            match self.handlers.get_mut(number) {
+                Some(Some(handler)) => {
+                    count += 1;
+                    handle(&mut self.context, handler, is_upcall);
+                }
+                _ => count += usize::from(!self.take_without_handler()),
+            }
+            let Context {
+                endpoint, message, ..
+            } = &mut self.context;
+            if count >= most || !endpoint.next(message)? {
+                return Ok(count);
+            }
         }
-        let number = usize::from(self.message.handler());
-        let Some(Some(handler)) = self.handlers.get_mut(number) else {
-            self.endpoint.statistics.unhandled += 1;
-            return;
-        };
-        let before = self.endpoint.uac.enter_handler();
-        self.endpoint.is_in_handler = true;
-        H::passes(Point::Udm(UdmPoint::HandlerBegun));
-        handler(Arrival {
-            call: Call {
-                message: &self.message,
-                context: Context {
-                    state: &mut self.state,
-                    endpoint: &mut self.endpoint,
-                    tasks: &mut self.tasks,
-                },
-            },
-        });
-        H::passes(Point::Udm(UdmPoint::HandlerEnded));
-        self.endpoint.is_in_handler = false;
-        self.endpoint.uac.leave_handler(before);
     }
 
-    /// Takes a message of the layer.
-    #[inline]
+    /// Takes a message of the layer, or one that has no handler; true if it is the layer's.
+    #[inline(never)]
+    fn take_without_handler(&mut self) -> bool {
+        let is_own = self.take_own();
+        if !is_own {
+            self.context.endpoint.statistics.unhandled += 1;
+        }
+        is_own
+    }
+
+    /// Takes a message of the layer, if it is one.
     fn take_own(&mut self) -> bool {
-        let is_own = self.message.handler() == BARRIER;
+        let is_own = self.context.message.handler() == BARRIER;
         if is_own {
-            let (source, round) = (self.message.source(), self.message.word(0));
-            self.barrier.came(self.endpoint.group.me, source, round);
-            self.endpoint.extracted();
+            let (source, round) = (self.context.message.source(), self.context.message.word(0));
+            self.barrier
+                .came(self.context.endpoint.group.me, source, round);
+            self.context.endpoint.extracted();
         }
         is_own
     }
@@ -376,14 +396,26 @@ impl<S: 'static, H: Host> Udm<S, H> {
     #[inline(never)]
     fn run_tasks(&mut self) {
         // Those that they spawn are next.
-        while let Some(task) = self.tasks.pop_front() {
-            task(&mut Context {
-                state: &mut self.state,
-                endpoint: &mut self.endpoint,
-                tasks: &mut self.tasks,
-            });
+        while let Some(task) = self.context.tasks.pop_front() {
+            task(&mut self.context);
         }
     }
+}
+
+/// Runs a handler, which is a section.
+#[inline]
+fn handle<S, H: Host>(context: &mut Context<S, H>, handler: &mut Handler<S, H>, is_upcall: bool) {
+    if is_upcall {
+        context.endpoint.statistics.upcalls += 1;
+        H::passes(Point::Udm(UdmPoint::Upcall));
+    }
+    let before = context.endpoint.uac.enter_handler();
+    context.endpoint.is_in_handler = true;
+    H::passes(Point::Udm(UdmPoint::HandlerBegun));
+    let Call { context } = handler(Arrival { context });
+    H::passes(Point::Udm(UdmPoint::HandlerEnded));
+    context.endpoint.is_in_handler = false;
+    context.endpoint.uac.leave_handler(before);
 }
 
 impl<S: 'static, H: Host> std::fmt::Debug for Udm<S, H> {

@@ -48,8 +48,8 @@ where
     pub fn with_upcalls(mut self) -> Result<Upcalls<S, H>, Error> {
         // The end of a section runs what the section has taken out of the network.
         self.interrupt = Interrupt::Safepoint;
-        let group = Arc::clone(&self.endpoint.group);
-        let port = self.endpoint.port_name();
+        let group = Arc::clone(&self.context.endpoint.group);
+        let port = self.context.endpoint.port_name();
         let shared = Arc::new(Mutex::new(self));
         let stops = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new().name("udm upcalls".into());
@@ -100,7 +100,9 @@ impl<S: Send + 'static, H: Host> Drop for Upcalls<S, H> {
             let mut udm = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
             let me = udm.me();
             let no_round = u32::MAX.to_le_bytes();
-            udm.endpoint.send_any(me, BARRIER, &no_round, Wait::Forever)
+            udm.context
+                .endpoint
+                .send_any(me, BARRIER, &no_round, Wait::Forever)
         };
         // Without an interface the thread has ended, or does at its next look.
         if let (Ok(()), Some(thread)) = (woken, self.thread.take()) {

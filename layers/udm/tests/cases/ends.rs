@@ -38,7 +38,10 @@ pub(crate) fn a_node_that_ends_is_lost_by_name(world: World) {
         while udm.lost(2).is_none() {
             udm.serve(LONG).unwrap();
         }
-        while udm.poll(usize::MAX).unwrap() > 0 {}
+        // Some of it may have been about to be taken.
+        while *udm.state() % 1000 < 100 {
+            udm.serve(LONG).unwrap();
+        }
         assert_eq!(*udm.state() % 1000, 100);
         let mut events = std::iter::from_fn(|| group.next_event());
         assert!(events.any(|event| matches!(event, Event::Lost { node: 2, .. })));
