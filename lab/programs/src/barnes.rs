@@ -219,8 +219,8 @@ impl<'a, R: Regions> Barnes<'a, R> {
             let region = self.crl.map(self.bodies[number])?;
             let mut guard = region.write()?;
             let body = &mut guard.values::<Body>()?[0];
-            for axis in 0..3 {
-                body.velocity[axis] += pull[axis] * step;
+            for (axis, pull) in pull.iter().enumerate() {
+                body.velocity[axis] += pull * step;
                 body.place[axis] += body.velocity[axis] * step;
             }
         }

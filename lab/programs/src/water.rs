@@ -268,10 +268,10 @@ fn units(value: f64) -> i64 {
 
 /// Changes velocities by the forces.
 fn push(molecule: &mut Molecule, step: f64) {
-    for atom in 0..ATOMS {
-        for axis in 0..3 {
-            let force = molecule.forces[atom][axis] as f64 / UNITS;
-            molecule.velocities[atom][axis] += force / MASSES[atom] * step;
+    let atoms = molecule.velocities.iter_mut().zip(&molecule.forces);
+    for ((velocity, force), mass) in atoms.zip(MASSES) {
+        for (speed, force) in velocity.iter_mut().zip(force) {
+            *speed += *force as f64 / UNITS / mass * step;
         }
     }
 }

@@ -271,10 +271,10 @@ impl Collectives {
     ) {
         let round = message.other as usize;
         match message.kind {
-            Kind::Barrier if round < self.heard.len() => {
-                if self.before(Self::distance(round)) == from {
-                    self.heard[round] = message.number;
-                }
+            Kind::Barrier
+                if round < self.heard.len() && self.before(Self::distance(round)) == from =>
+            {
+                self.heard[round] = message.number;
             }
             Kind::Gather if round < self.blocks.len() => {
                 let is_from = self.after(Self::distance(round)) == from;

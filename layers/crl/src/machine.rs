@@ -189,7 +189,10 @@ impl Machine {
 
     pub(crate) fn cancel(&mut self, region: RegionId, out: &mut impl Outgoing) {
         // A region that is gone has nothing to cancel.
-        let _ = with_copy!(self, region, out, |copy, cx| Ok(copy.cancel(cx)));
+        let _ = with_copy!(self, region, out, |copy, cx| {
+            copy.cancel(cx);
+            Ok(())
+        });
     }
 
     pub(crate) fn end(
@@ -430,7 +433,10 @@ impl Machine {
         let mut regions: Vec<RegionId> = self.copies.keys().copied().collect();
         regions.sort();
         for region in regions {
-            let _ = with_copy!(self, region, out, |copy, cx| Ok(copy.on_lost(node, cx)));
+            let _ = with_copy!(self, region, out, |copy, cx| {
+                copy.on_lost(node, cx);
+                Ok(())
+            });
             if let Some(destroying) = self.destroying(region) {
                 destroying.awaited.remove(node);
                 self.try_to_destroy(region, out);

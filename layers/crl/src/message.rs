@@ -193,7 +193,7 @@ mod tests {
         for nodes in [&[][..], &[0, 1], &[7, 31, 32, 255]] {
             message.nodes = nodes.iter().copied().collect();
             let (words, used) = message.words();
-            assert!(used <= WORDS_MAX && (used > 4) == !nodes.is_empty());
+            assert!(used <= WORDS_MAX && (used > 4) != nodes.is_empty());
             let read = |nodes| Message::of_words(Kind::Pass, &words, nodes);
             assert_eq!(read(256), Some(message));
             assert_eq!(read(7), None, "its home is no node");

@@ -10,10 +10,13 @@ use crate::id::RegionId;
 use crate::memory::{Bytes, Memory};
 use crate::regions::{RegionHandle, Regions};
 
+/// The bytes of a region, and how often it is mapped.
+type Entry = (Memory, Rc<Cell<u32>>);
+
 /// A node that is alone. Its operations are those of [`Crl`](crate::Crl) without its costs.
 #[derive(Debug, Default)]
 pub struct CrlNull {
-    regions: RefCell<HashMap<RegionId, (Memory, Rc<Cell<u32>>)>>,
+    regions: RefCell<HashMap<RegionId, Entry>>,
     created: Cell<u32>,
 }
 

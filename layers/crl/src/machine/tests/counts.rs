@@ -6,6 +6,9 @@ use crate::error::CrlError;
 use crate::id::RegionId;
 use crate::message::Kind;
 
+/// An operation of a node, and the messages that it takes.
+type Line = (usize, Mode, &'static [(Kind, usize)]);
+
 /// Nodes that have all mapped one region of node 0.
 fn mapped(nodes: usize) -> (Network, RegionId) {
     let mut network = Network::new(nodes, 8, 1 << 16);
@@ -74,7 +77,7 @@ fn operations_take_the_fewest_messages() {
     let (read, write) = (Mode::Shared, Mode::Exclusive);
     let (mut network, region) = mapped(4);
     // Before each line: all that the lines above have done.
-    let table: &[(usize, Mode, &[(Kind, usize)])] = &[
+    let table: &[Line] = &[
         (0, write, &[]),
         (0, read, &[]),
         (1, read, &[(Read, 1), (Shared, 1)]),
