@@ -10,7 +10,7 @@ use crate::collective::Collectives;
 use crate::context::{Cx, Mode};
 use crate::courier::{Courier, Incoming};
 use crate::error::CrlError;
-use crate::guard::{ReadGuard, WriteGuard};
+use crate::guard::{Ends, ReadGuard, WriteGuard};
 use crate::id::{NODES_MAX, RegionId};
 use crate::machine::Machine;
 use crate::memory::{Bytes, Memory};
@@ -493,7 +493,9 @@ impl<C: Courier> RegionHandle for Region<C> {
         self.shared
             .machine(|machine, post| machine.flush(self.id, post))
     }
+}
 
+impl<C: Courier> Ends for Region<C> {
     fn end_read(&self) {
         self.shared.end(self.id, Mode::Shared);
     }

@@ -7,21 +7,30 @@ use hamlyn::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::error::CrlError;
 use crate::memory::Bytes;
-use crate::regions::RegionHandle;
 
 /// Bytes at whose multiples the bytes of a region begin.
 const ALIGNMENT_BYTES: usize = align_of::<u64>();
 
+/// What has guards.
+pub trait Ends {
+    /// The drop of a guard that reads.
+    #[doc(hidden)]
+    fn end_read(&self);
+    /// The drop of a guard that writes.
+    #[doc(hidden)]
+    fn end_write(&self);
+}
+
 /// A reading operation. Its drop ends it.
 #[derive(Debug)]
-pub struct ReadGuard<'a, R: RegionHandle> {
+pub struct ReadGuard<'a, R: Ends> {
     bytes: Option<Ref<'a, Bytes>>,
     region: &'a R,
 }
 
 /// A writing operation. Its drop ends it.
 #[derive(Debug)]
-pub struct WriteGuard<'a, R: RegionHandle> {
+pub struct WriteGuard<'a, R: Ends> {
     bytes: Option<RefMut<'a, Bytes>>,
     region: &'a R,
 }
@@ -33,7 +42,7 @@ fn wrong_values<T>(bytes: &[u8]) -> CrlError {
     }
 }
 
-impl<'a, R: RegionHandle> ReadGuard<'a, R> {
+impl<'a, R: Ends> ReadGuard<'a, R> {
     pub(crate) fn new(bytes: Ref<'a, Bytes>, region: &'a R) -> Self {
         Self {
             bytes: Some(bytes),
@@ -52,7 +61,7 @@ impl<'a, R: RegionHandle> ReadGuard<'a, R> {
     }
 }
 
-impl<'a, R: RegionHandle> WriteGuard<'a, R> {
+impl<'a, R: Ends> WriteGuard<'a, R> {
     pub(crate) fn new(bytes: RefMut<'a, Bytes>, region: &'a R) -> Self {
         Self {
             bytes: Some(bytes),
@@ -74,7 +83,7 @@ impl<'a, R: RegionHandle> WriteGuard<'a, R> {
     }
 }
 
-impl<R: RegionHandle> Deref for ReadGuard<'_, R> {
+impl<R: Ends> Deref for ReadGuard<'_, R> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -82,7 +91,7 @@ impl<R: RegionHandle> Deref for ReadGuard<'_, R> {
     }
 }
 
-impl<R: RegionHandle> Deref for WriteGuard<'_, R> {
+impl<R: Ends> Deref for WriteGuard<'_, R> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -90,7 +99,7 @@ impl<R: RegionHandle> Deref for WriteGuard<'_, R> {
     }
 }
 
-impl<R: RegionHandle> DerefMut for WriteGuard<'_, R> {
+impl<R: Ends> DerefMut for WriteGuard<'_, R> {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.bytes {
             Some(bytes) => bytes.as_mut_slice(),
@@ -99,7 +108,7 @@ impl<R: RegionHandle> DerefMut for WriteGuard<'_, R> {
     }
 }
 
-impl<R: RegionHandle> Drop for ReadGuard<'_, R> {
+impl<R: Ends> Drop for ReadGuard<'_, R> {
     fn drop(&mut self) {
         // The end may send the bytes.
         self.bytes = None;
@@ -107,7 +116,7 @@ impl<R: RegionHandle> Drop for ReadGuard<'_, R> {
     }
 }
 
-impl<R: RegionHandle> Drop for WriteGuard<'_, R> {
+impl<R: Ends> Drop for WriteGuard<'_, R> {
     fn drop(&mut self) {
         self.bytes = None;
         self.region.end_write();

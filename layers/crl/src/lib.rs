@@ -74,6 +74,7 @@ mod error;
 mod guard;
 mod home;
 mod id;
+mod join;
 mod machine;
 mod memory;
 mod message;

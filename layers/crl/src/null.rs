@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::error::CrlError;
-use crate::guard::{ReadGuard, WriteGuard};
+use crate::guard::{Ends, ReadGuard, WriteGuard};
 use crate::id::RegionId;
 use crate::memory::{Bytes, Memory};
 use crate::regions::{RegionHandle, Regions};
@@ -129,7 +129,9 @@ impl RegionHandle for NullRegion {
     fn flush(&self) -> Result<(), CrlError> {
         Ok(())
     }
+}
 
+impl Ends for NullRegion {
     fn end_read(&self) {}
 
     fn end_write(&self) {}

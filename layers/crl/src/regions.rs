@@ -2,7 +2,7 @@
 //! version.
 
 use crate::error::CrlError;
-use crate::guard::{ReadGuard, WriteGuard};
+use crate::guard::{Ends, ReadGuard, WriteGuard};
 use crate::id::RegionId;
 
 /// Regions and operations of all nodes: [`Crl`](crate::Crl) or [`CrlNull`](crate::CrlNull), which
@@ -36,7 +36,7 @@ pub trait Regions {
 }
 
 /// A mapped region. Its drop unmaps it.
-pub trait RegionHandle: Sized {
+pub trait RegionHandle: Ends + Sized {
     /// Its name.
     fn id(&self) -> RegionId;
     /// The number of its bytes.
@@ -47,10 +47,4 @@ pub trait RegionHandle: Sized {
     fn write(&self) -> Result<WriteGuard<'_, Self>, CrlError>;
     /// Gives this node's copy up.
     fn flush(&self) -> Result<(), CrlError>;
-    /// For guards.
-    #[doc(hidden)]
-    fn end_read(&self);
-    /// For guards.
-    #[doc(hidden)]
-    fn end_write(&self);
 }

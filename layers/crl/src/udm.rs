@@ -7,8 +7,6 @@ use hamlyn::{Host, Wait};
 use hamlyn_udm::{Error, Group, InjectError, Message, Udm, UdmOptions};
 
 use crate::courier::{Courier, Incoming};
-use crate::crl::{Crl, CrlOptions};
-use crate::error::CrlError;
 use crate::message::{Kind, WORDS_MAX};
 
 /// Handlers from this one on are for messages with bytes, which begin with the number of words.
@@ -72,28 +70,6 @@ impl<H: Host> UdmCourier<H> {
     fn next_lost(&self) -> Option<u32> {
         let is_news = |node: &u32| !self.told[*node as usize] && self.udm.lost(*node).is_some();
         (0..self.udm.nodes()).find(is_news)
-    }
-}
-
-impl<H: Host> Crl<UdmCourier<H>> {
-    /// Opens the node of a group under that name. Blocks until all nodes have opened theirs, as
-    /// long as `wait` says for each.
-    ///
-    /// # Errors
-    ///
-    /// A node could not be reached in time, there is no memory, or there are more nodes than
-    /// [`NODES_MAX`](crate::NODES_MAX).
-    pub fn join(
-        group: &Group<H>,
-        name: &str,
-        options: CrlOptions,
-        wait: Wait,
-    ) -> Result<Self, CrlError> {
-        let courier = UdmCourier::open(group, name, wait);
-        let courier = courier.map_err(|error| CrlError::Messages {
-            cause: error.to_string(),
-        })?;
-        Self::open(courier, options)
     }
 }
 
