@@ -4,6 +4,8 @@
 #[allow(dead_code, reason = "each test program uses a part of this module")]
 mod actor;
 
+use std::time::Duration;
+
 use hamlyn::Wait;
 use hamlyn_crl::{Crl, CrlError, CrlOptions, RegionHandle, RegionId, Regions};
 use hamlyn_udm::{Group, GroupOptions};
@@ -12,6 +14,7 @@ use actor::Actor;
 
 const LONG: Wait = Wait::millis(60_000);
 const NODES: u32 = 3;
+const COUNTS: u64 = 600;
 
 fn join(base: &str, me: u32) -> Crl {
     let addresses: Vec<String> = (0..NODES).map(|node| format!("{base}-{node}")).collect();
@@ -47,9 +50,11 @@ fn child() {
         .collect();
     crl.barrier().unwrap();
     match role.as_str() {
-        // Adds one to the region of node 0 for ever.
+        // Adds one to the region of node 0 until that is lost.
         "adder" => loop {
-            let mut guard = regions[0].write().unwrap();
+            let Ok(mut guard) = regions[0].write() else {
+                return;
+            };
             let next = guard[0].wrapping_add(1);
             guard.fill(next);
         },
@@ -58,6 +63,16 @@ fn child() {
             let _first = regions[0].write().unwrap();
             let _second = regions[1].write().unwrap();
             actor::say(b"held");
+            loop {
+                crl.serve(LONG).unwrap();
+            }
+        }
+        // Adds one to the region of node 0 so often.
+        "counter" => {
+            for _ in 0..COUNTS {
+                regions[0].write().unwrap().values::<u64>().unwrap()[7] += 1;
+            }
+            actor::say(b"counted");
             loop {
                 crl.serve(LONG).unwrap();
             }
@@ -155,4 +170,36 @@ fn a_stopped_node_delays_only_those_that_need_it() {
     actor::go_on(actors[1].id());
     drop(regions[2].write().unwrap());
     assert!(crl.statistics().total() > 100);
+}
+
+/// Nodes that are stopped at any instant and go on lose no operation.
+#[test]
+fn stops_at_any_instant_lose_nothing() {
+    let (_crl, regions, mut actors) = begin(&unique("counters"), ["counter", "counter"]);
+    let ids = [actors[0].id(), actors[1].id()];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for stop in 0..40_u64 {
+                let id = ids[stop as usize % 2];
+                actor::stop(id);
+                std::thread::sleep(Duration::from_micros(stop * 37 % 1_500));
+                actor::go_on(id);
+                std::thread::sleep(Duration::from_micros(stop * 53 % 900));
+            }
+        });
+        for _ in 0..COUNTS {
+            regions[0].write().unwrap().values::<u64>().unwrap()[7] += 1;
+        }
+        let count = || regions[0].read().unwrap().values::<u64>().unwrap()[7];
+        while count() < 3 * COUNTS {
+            std::thread::yield_now();
+        }
+    });
+    for actor in &mut actors {
+        assert_eq!(actor.hear(), b"counted");
+    }
+    assert_eq!(
+        regions[0].read().unwrap().values::<u64>().unwrap()[7],
+        3 * COUNTS
+    );
 }

@@ -1,12 +1,14 @@
 //! Random programs: the graph of program order and versions has no circle.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hamlyn_crl::{RegionHandle, Regions};
+use hamlyn::Wait;
+use hamlyn_crl::{CrlError, CrlOptions, Region, RegionHandle, RegionId, Regions, UdmCourier};
 
-use crate::World;
 use crate::graph::{Record, has_circle};
-use crate::world::region_of_each;
+use crate::world::{Node, region_of_each};
+use crate::{Host, World};
 
 const OPERATIONS: u64 = 400;
 
@@ -32,52 +34,121 @@ fn version(bytes: &[u8]) -> u64 {
     versions[0]
 }
 
+/// A node's program.
+struct Program<'a> {
+    crl: &'a Node,
+    random: Random,
+    ids: Vec<RegionId>,
+    /// Nothing for a region that is lost.
+    handles: Vec<Option<Region<UdmCourier<Host>>>>,
+    records: Vec<Record>,
+}
+
+impl<'a> Program<'a> {
+    fn new(crl: &'a Node) -> Self {
+        let mut ids = region_of_each(crl, 64);
+        ids.extend(region_of_each(crl, 9_000));
+        Self {
+            crl,
+            random: Random(u64::from(crl.nodes() * 100 + crl.me())),
+            handles: ids.iter().map(|id| Some(crl.map(*id).unwrap())).collect(),
+            ids,
+            records: Vec::new(),
+        }
+    }
+
+    /// One operation, on a region that may be lost.
+    fn operate(&mut self) -> Result<(), CrlError> {
+        let region = self.random.below(self.ids.len() as u64) as usize;
+        let is_write = self.random.below(3) == 0;
+        if self.handles[region].is_some() && self.random.below(12) == 0 {
+            self.handles[region] = None;
+            self.handles[region] = Some(self.crl.map(self.ids[region])?);
+        }
+        let Some(handle) = &self.handles[region] else {
+            return Ok(());
+        };
+        let version = if is_write {
+            let mut guard = handle.write()?;
+            let next = version(&guard) + 1;
+            // Now and then the others' messages come while it is open.
+            if self.random.below(4) == 0 {
+                self.crl.serve(Wait::Poll)?;
+            }
+            guard.values()?.fill(next);
+            next
+        } else {
+            version(&handle.read()?)
+        };
+        self.records.push(Record {
+            node: self.crl.me() as usize,
+            region,
+            is_write,
+            version,
+        });
+        if self.random.below(20) == 0 {
+            handle.flush()?;
+        }
+        Ok(())
+    }
+
+    /// A region is lost with a node; another error is none that may be.
+    fn lose(&mut self, error: CrlError, lost: u32) {
+        let CrlError::Lost { region, node } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(node, lost);
+        let at = self.ids.iter().position(|id| *id == region);
+        self.handles[at.unwrap()] = None;
+    }
+}
+
 pub(crate) fn random_programs_are_sequentially_consistent(world: World) {
     for nodes in [2, 4, 8] {
-        let records: Mutex<Vec<Vec<Record>>> = Mutex::new(vec![Vec::new(); nodes]);
+        let records = Mutex::new(Vec::new());
         world.run(nodes, &|crl| {
-            let node = crl.me() as usize;
-            let mut random = Random(nodes as u64 * 100 + node as u64);
-            let mut own = Vec::new();
-            let mut ids = region_of_each(crl, 64);
-            ids.extend(region_of_each(crl, 9_000 / 8 * 8));
-            let mut handles: Vec<_> = ids.iter().map(|id| Some(crl.map(*id).unwrap())).collect();
-            for _ in 0..OPERATIONS {
-                let region = random.below(ids.len() as u64) as usize;
-                let is_write = random.below(3) == 0;
-                if random.below(12) == 0 {
-                    handles[region] = None;
-                    handles[region] = Some(crl.map(ids[region]).unwrap());
-                }
-                let handle = handles[region].as_ref().unwrap();
-                let version = if is_write {
-                    let mut guard = handle.write().unwrap();
-                    let next = version(&guard) + 1;
-                    // Now and then the others' messages come while it is open.
-                    if random.below(4) == 0 {
-                        crl.serve(hamlyn::Wait::Poll).unwrap();
-                    }
-                    guard.values().unwrap().fill(next);
-                    next
-                } else {
-                    version(&handle.read().unwrap())
-                };
-                own.push(Record {
-                    node,
-                    region,
-                    is_write,
-                    version,
-                });
-                if random.below(20) == 0 {
-                    handle.flush().unwrap();
-                }
-            }
-            records.lock().unwrap()[node] = own;
+            let mut program = Program::new(crl);
+            (0..OPERATIONS).for_each(|_| program.operate().unwrap());
+            records.lock().unwrap().extend(program.records);
         });
-        let records = records.into_inner().unwrap().concat();
+        let records = records.into_inner().unwrap();
         assert_eq!(records.len() as u64, OPERATIONS * nodes as u64);
         let writes = records.iter().filter(|record| record.is_write).count();
         assert!(writes > records.len() / 5);
+        assert!(!has_circle(&records), "no order explains what was read");
+    }
+}
+
+/// The last node ends in the middle, without a word.
+pub(crate) fn random_programs_go_on_without_a_node(world: World) {
+    for nodes in [3, 8] {
+        let (records, done) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+        let last = nodes as u32 - 1;
+        world.run_with(nodes, &CrlOptions::default, &|crl| {
+            let mut program = Program::new(crl);
+            crl.barrier().unwrap();
+            let operations = if crl.me() == last {
+                OPERATIONS / 3
+            } else {
+                OPERATIONS
+            };
+            for _ in 0..operations {
+                if let Err(error) = program.operate() {
+                    program.lose(error, last);
+                }
+            }
+            let own = program.ids.iter().zip(&program.handles);
+            let mut own = own.filter(|(id, _)| id.home() == crl.me());
+            assert!(crl.me() == last || own.any(|(_, handle)| handle.is_some()));
+            records.lock().unwrap().append(&mut program.records);
+            done.fetch_add(1, Ordering::SeqCst);
+            // The others need what is here.
+            while crl.me() != last && done.load(Ordering::SeqCst) < nodes {
+                crl.serve(Wait::millis(1)).unwrap();
+            }
+        });
+        let records = records.into_inner().unwrap();
+        assert!(records.len() as u64 > OPERATIONS * (nodes as u64 - 1) / 2);
         assert!(!has_circle(&records), "no order explains what was read");
     }
 }

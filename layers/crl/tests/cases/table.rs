@@ -10,6 +10,7 @@ in_every_place! {
     operations::the_null_version_has_the_same_face,
     operations::messages_are_counted_by_kind,
     random::random_programs_are_sequentially_consistent,
+    random::random_programs_go_on_without_a_node,
     ends::regions_of_a_node_that_ends_are_lost_by_name,
     ends::a_barrier_without_a_node_fails_everywhere,
     ends::patience_ends_a_wait,
