@@ -26,6 +26,7 @@ pub(crate) fn barriers_separate_phases(world: World) {
 
 pub(crate) fn broadcasts_of_every_length_come_from_every_node(world: World) {
     for nodes in [2, 3, 5, 8] {
+        let messages = AtomicU32::new(0);
         world.run(nodes, &|crl| {
             for round in 0..3 {
                 for root in 0..crl.nodes() {
@@ -56,7 +57,30 @@ pub(crate) fn broadcasts_of_every_length_come_from_every_node(world: World) {
                 crl.receive_broadcast(&mut bytes).unwrap();
                 assert_eq!(bytes, [2; 2]);
             }
+            // A node that is ahead.
+            for number in 0..40_u8 {
+                let mut bytes = [number];
+                match crl.me() {
+                    0 => crl.broadcast(&bytes).unwrap(),
+                    _ => crl.receive_broadcast(&mut bytes).unwrap(),
+                }
+                assert_eq!(bytes, [number]);
+            }
+            let sent = crl.statistics().sent(Kind::Broadcast) as u32;
+            messages.fetch_add(sent, Ordering::SeqCst);
         });
+        // Each other node gets each once; those of 5,000 bytes have two pieces or more.
+        let others = nodes as u32 - 1;
+        let least = others * (4 * nodes as u32 + 42);
+        let sent = messages.into_inner();
+        assert!(
+            sent >= least && sent.is_multiple_of(others),
+            "{sent}, not {least}"
+        );
+        assert!(
+            sent <= others * (8 * nodes as u32 + 42),
+            "{sent}, not {least}"
+        );
     }
 }
 

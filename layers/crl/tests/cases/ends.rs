@@ -93,6 +93,9 @@ pub(crate) fn patience_ends_a_wait(world: World) {
                 crl.serve(LONG).unwrap();
             }
             drop(guard);
+            // The copy that the other one has got for nobody ends at once.
+            drop(handles[0].write().unwrap());
+            handles[1].write().unwrap()[0] = 2;
             // The other one does not come.
             let what = "a barrier";
             assert_eq!(crl.barrier(), Err(CrlError::TimedOut { what }));
@@ -104,7 +107,9 @@ pub(crate) fn patience_ends_a_wait(world: World) {
         let region = regions[0];
         assert_eq!(handles[0].flush(), Err(CrlError::Open { region }));
         handles[1].write().unwrap()[0] = 1;
-        // The copy comes when the other one has ended its operation.
+        while handles[1].read().unwrap()[0] == 1 {
+            crl.serve(LONG).unwrap();
+        }
         assert_eq!(*handles[0].read().unwrap(), [0; 8]);
         while handles[0].read().is_ok() {
             crl.serve(LONG).unwrap();
