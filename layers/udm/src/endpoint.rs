@@ -43,9 +43,25 @@ struct Member {
     far: Option<Box<Far>>,
 }
 
+/// A port that is offered to the nodes of a group, as long as this lives.
+struct OfferedPort<H: Host> {
+    group: Arc<Shared<H>>,
+    item: String,
+    port: Port,
+}
+
+impl<H: Host> Drop for OfferedPort<H> {
+    fn drop(&mut self) {
+        let mut session = self.group.manager.session();
+        session.withdraw(&self.item);
+        // A forked child has none to close.
+        let _ = session.close_port_named(self.port.name());
+    }
+}
+
 pub(crate) struct Endpoint<H: Host> {
     pub(crate) group: Arc<Shared<H>>,
-    port: Port,
+    offered: OfferedPort<H>,
     members: Vec<Member>,
     /// By the index of a link.
     links: Vec<Source>,
@@ -74,10 +90,13 @@ impl<H: Host> Endpoint<H> {
             .handlers(HANDLERS_OF_PORT)
             .queue_bytes(options.queue_bytes)
             .peer_bytes(options.queue_bytes);
-        let port = session.open_port(new)?;
+        let offered = OfferedPort {
+            port: session.open_port(new)?,
+            item: format!("udm.{name}"),
+            group: Arc::clone(&group),
+        };
         drop(session);
-        let item = format!("udm.{name}");
-        let targets = group.meet(&item, &port.ticket(), wait)?;
+        let targets = group.meet(&offered.item, &offered.port.ticket(), wait)?;
         let session = group.manager.session();
         let members = targets.into_iter().map(|target| {
             let is_far = session.connection_state(target.link()).is_some();
@@ -91,7 +110,7 @@ impl<H: Host> Endpoint<H> {
         Ok(Self {
             members,
             group,
-            port,
+            offered,
             links: Vec::new(),
             ready: Vec::new(),
             scratch: Vec::new(),
@@ -111,7 +130,7 @@ impl<H: Host> Endpoint<H> {
         }
         let mut session = self.group.manager.session();
         loop {
-            let Some(message) = session.next_message(&mut self.port)? else {
+            let Some(message) = session.next_message(&mut self.offered.port)? else {
                 return Ok(false);
             };
             let from = message.from();
@@ -136,7 +155,7 @@ impl<H: Host> Endpoint<H> {
                 }
                 None => {
                     self.statistics.strangers += 1;
-                    if let Some(message) = session.next_message(&mut self.port)? {
+                    if let Some(message) = session.next_message(&mut self.offered.port)? {
                         message.dispose();
                     }
                 }
@@ -165,7 +184,7 @@ impl<H: Host> Endpoint<H> {
     }
 
     pub(crate) fn port_name(&self) -> PortName {
-        self.port.name()
+        self.offered.port.name()
     }
 
     /// A message was extracted by the program or a handler.
@@ -179,7 +198,7 @@ impl<H: Host> Endpoint<H> {
     /// True if a message is there.
     pub(crate) fn is_available(&mut self) -> Result<bool, ReceiveError> {
         let mut session = self.group.manager.session();
-        Ok(!self.ready.is_empty() || session.next_message(&mut self.port)?.is_some())
+        Ok(!self.ready.is_empty() || session.next_message(&mut self.offered.port)?.is_some())
     }
 
     /// Takes packets of all links, which a look for one message does not: how many.
@@ -192,7 +211,7 @@ impl<H: Host> Endpoint<H> {
         if !self.ready.is_empty() {
             return Ok(true);
         }
-        let (group, port) = (&self.group, &mut self.port);
+        let (group, port) = (&self.group, &mut self.offered.port);
         let changes = &mut self.changes;
         let mut session = group.manager.session();
         let found = session.wait_for(wait, |session| {
@@ -287,14 +306,14 @@ impl<H: Host> Endpoint<H> {
         if let Some(end) = self.group.lost(to) {
             return Err(InjectError::Lost { to, end });
         }
-        if let Some(reason) = self.group.refused(to) {
-            // What follows would wait for that one for ever.
-            return Err(InjectError::Refused { to, reason });
-        }
         let Member { target, far } = &mut self.members[to as usize];
         let Some(far) = far else {
             return Ok(());
         };
+        if let Some(reason) = self.group.refused(to, target.ticket().slot) {
+            // What follows would wait for that one for ever.
+            return Err(InjectError::Refused { to, reason });
+        }
         self.scratch.clear();
         self.scratch.extend_from_slice(&far.sent.to_le_bytes());
         self.scratch.extend_from_slice(bytes);
@@ -375,12 +394,6 @@ impl<H: Host> Endpoint<H> {
         let is_extended = self.uac.end(mask)?;
         H::passes(Point::Udm(UdmPoint::AtomEnded));
         Ok(is_extended)
-    }
-
-    /// Closes the port.
-    pub(crate) fn close(self) {
-        // It is open, unless this is a forked child, which has none.
-        let _ = self.group.manager.session().close_port(self.port);
     }
 }
 

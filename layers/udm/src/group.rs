@@ -1,8 +1,9 @@
 //! A group: the nodes of one parallel program, as one of them has it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hamlyn::engine::packet::SlotName;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::Supply;
 use hamlyn::host::process::ProcessHost;
@@ -20,6 +21,8 @@ use crate::limits::NODES_MAX;
 
 /// Events that are kept until they are asked for.
 const EVENTS_MAX: usize = 64;
+/// Ports whose refusals are kept.
+const REFUSED_MAX: usize = 4096;
 /// Events that one look takes.
 const EVENTS_PER_LOOK: usize = 16;
 
@@ -70,7 +73,8 @@ struct State {
     /// Nodes that are gone, of which messages may still be in the network.
     leaving: Vec<(u32, Destination, LinkEnd)>,
     lost: Vec<Option<LinkEnd>>,
-    refused: Vec<Option<Return>>,
+    /// By node and port, why it has refused a message of this one.
+    refused: BTreeMap<(u32, u32), Return>,
     events: VecDeque<Event>,
     missed: u64,
     /// Counts losses and refusals.
@@ -101,6 +105,13 @@ impl State {
         }
     }
 
+    /// A peer can invent refusals, so they are bounded.
+    fn refuse(&mut self, node: u32, port: SlotName, reason: Return) {
+        if self.refused.len() < REFUSED_MAX {
+            self.refused.insert((node, port.to_bits()), reason);
+        }
+    }
+
     fn tell(&mut self, event: Event) {
         if self.events.len() == EVENTS_MAX {
             self.missed += 1;
@@ -120,7 +131,8 @@ impl<H: Host> Clone for Group<H> {
 
 impl<H: Host> Group<H> {
     /// A group over the interface of that manager, whose name is the one by which the others reach
-    /// this node. Allocates, and does not block: nodes are met when end points are opened.
+    /// this node. It takes the manager's events. Allocates, and does not block: nodes are met when
+    /// end points are opened.
     ///
     /// # Errors
     ///
@@ -141,7 +153,6 @@ impl<H: Host> Group<H> {
         let mut state = State {
             interfaces: vec![None; nodes],
             lost: vec![None; nodes],
-            refused: vec![None; nodes],
             ..State::default()
         };
         state.interfaces[me as usize] = Some(manager.session().identity());
@@ -259,7 +270,7 @@ impl<H: Host> Shared<H> {
                     if let Some(node) = to.and_then(|interface| state.node_of(&interface)) {
                         let reason = returned.reason;
                         state.changes += 1;
-                        state.refused[node as usize] = Some(reason);
+                        state.refuse(node, returned.slot, reason);
                         state.tell(Event::Refused { node, reason });
                     }
                 }
@@ -296,8 +307,9 @@ impl<H: Host> Shared<H> {
         *self.state().lost.get(node as usize)?
     }
 
-    /// Why a node has refused a message, if it has.
-    pub(crate) fn refused(&self, node: u32) -> Option<Return> {
-        *self.state().refused.get(node as usize)?
+    /// Why a port of a node has refused a message, if it has.
+    pub(crate) fn refused(&self, node: u32, port: SlotName) -> Option<Return> {
+        let state = self.state();
+        state.refused.get(&(node, port.to_bits())).copied()
     }
 }

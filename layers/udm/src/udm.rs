@@ -17,7 +17,8 @@ use crate::message::Message;
 use crate::options::{Interrupt, UdmOptions};
 
 /// An end point of User Direct Messaging: a node's handlers with the state that they share. It
-/// belongs to one thread at a time; with [`Udm::with_upcalls`] handlers have another one.
+/// belongs to one thread at a time; with [`Udm::with_upcalls`] handlers have another one. Once it is
+/// dropped, messages for it are refused.
 pub struct Udm<S: 'static, H: Host = ProcessHost> {
     pub(crate) context: Context<S, H>,
     handlers: Vec<Option<Handler<S, H>>>,
@@ -307,11 +308,6 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// says; false if the time was over first. A program that ends calls this last.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, Error> {
         Ok(self.context.endpoint.group.manager.session().flush(wait)?)
-    }
-
-    /// Closes the end point: messages for it are refused from now on, and tasks do not run.
-    pub fn close(self) {
-        self.context.endpoint.close();
     }
 
     /// True if handlers run now of themselves.

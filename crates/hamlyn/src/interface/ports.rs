@@ -44,11 +44,12 @@ impl<H: Host> Interface<H> {
 
     /// Closes a port. Its tickets are worthless from now on, and messages that wait there are gone.
     pub fn close_port(&mut self, port: Port) -> Result<(), PortError> {
-        self.check().map_err(|Forked| PortError::Forked)?;
         self.close_port_named(port.name)
     }
 
-    pub(super) fn close_port_named(&mut self, name: PortName) -> Result<(), PortError> {
+    /// The same by its name, for those who do not have the port in hand.
+    pub fn close_port_named(&mut self, name: PortName) -> Result<(), PortError> {
+        self.check().map_err(|Forked| PortError::Forked)?;
         self.inbound
             .lock(|inbound| inbound.receiver.close_port(name))
     }

@@ -53,8 +53,8 @@ pub(super) const STEPS: u64 =
 
 /// Of one kind and length: ours, the interface's, and the median of the quotients of neighbours.
 #[derive(Serialize)]
-struct Row {
-    length: usize,
+pub(super) struct Row {
+    pub(super) length: usize,
     ours: f64,
     interface: f64,
     quotient: f64,
@@ -87,7 +87,7 @@ struct Paged {
 }
 
 impl Row {
-    fn of(length: usize, pairs: &[(f64, f64)]) -> Self {
+    pub(super) fn of(length: usize, pairs: &[(f64, f64)]) -> Self {
         let of = |figure: fn(&(f64, f64)) -> f64| median(pairs.iter().map(figure).collect());
         Self {
             length,
@@ -98,7 +98,7 @@ impl Row {
     }
 
     /// The row of a table, its figures in that unit, with so many digits after the point.
-    fn cells(&self, name: String, unit: f64, digits: usize) -> [String; 4] {
+    pub(super) fn cells(&self, name: String, unit: f64, digits: usize) -> [String; 4] {
         let figure = |figure: f64| format!("{:.digits$}", figure / unit);
         let quotient = format!("{:.2}", self.quotient);
         [name, figure(self.ours), figure(self.interface), quotient]
@@ -233,12 +233,12 @@ pub(super) fn measure(processors: &[usize], effort: Amount, bar: &ProgressBar) -
 }
 
 /// Measures both in turn.
-fn compare(
+pub(super) fn compare<C>(
     rounds: usize,
     length: usize,
-    client: &mut Client,
-    ours: impl Fn(&mut Client) -> Result<f64>,
-    interface: impl Fn(&mut Client) -> Result<f64>,
+    client: &mut C,
+    ours: impl Fn(&mut C) -> Result<f64>,
+    interface: impl Fn(&mut C) -> Result<f64>,
 ) -> Result<Row> {
     let mut pairs = Vec::new();
     for _ in 0..rounds {
@@ -293,7 +293,7 @@ fn endpoint() -> Result<(Bundle, Endpoint)> {
 }
 
 /// Calls in a second of what is done again and again for so long.
-fn in_window(window: Duration, mut act: impl FnMut() -> Result<()>) -> Result<f64> {
+pub(super) fn in_window(window: Duration, mut act: impl FnMut() -> Result<()>) -> Result<f64> {
     let (begun, mut calls) = (Instant::now(), 0_u64);
     loop {
         for _ in 0..CALLS_PER_LOOK {

@@ -8,6 +8,7 @@
 mod active;
 mod comparison;
 mod descriptors;
+mod direct;
 mod event_loop;
 mod faces;
 mod large;
@@ -121,6 +122,9 @@ pub(crate) struct Arguments {
     /// Measure Active Messages beside the interface under them, and nothing else.
     #[arg(long, group = "part")]
     am: bool,
+    /// Measure User Direct Messaging beside the interface under it, and nothing else.
+    #[arg(long, group = "part")]
+    udm: bool,
     /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair,
     /// which needs root; without, both are on the loopback device.
     #[arg(long, group = "part")]
@@ -136,7 +140,7 @@ pub(crate) struct Arguments {
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network,
     /// what loss costs; with --one-sided and --splitc, what they measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "faces", "strategies", "waking", "event_loop",
-          "senders", "threads", "oversubscribed", "stopped_peer", "overflow", "request_reply", "loans", "wan", "am"])]
+          "senders", "threads", "oversubscribed", "stopped_peer", "overflow", "request_reply", "loans", "wan", "am", "udm"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -289,17 +293,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         load: report::load(),
         ..report::Report::default()
     };
-    if arguments.am {
-        let bar = hamlyn_cli::terminal::steps_bar(active::STEPS, "measuring", arguments.json);
+    if arguments.am || arguments.udm {
         let amount = active::Amount {
             round_trips: effort.round_trips,
             bytes_per_run: effort.bytes_per_run,
             window: effort.window,
             rounds: effort.depth.pick(9, 5, 1),
         };
-        let figures = active::measure(&processors, amount, &bar)?;
+        let steps = if arguments.am {
+            active::STEPS
+        } else {
+            direct::STEPS
+        };
+        let bar = hamlyn_cli::terminal::steps_bar(steps, "measuring", arguments.json);
+        if arguments.am {
+            report.active_messages = Some(active::measure(&processors, amount, &bar)?);
+        } else {
+            report.direct_messages = Some(direct::measure(&processors, amount, &bar)?);
+        }
         bar.finish_and_clear();
-        report.active_messages = Some(figures);
         report.print(arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }

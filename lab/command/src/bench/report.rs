@@ -41,6 +41,7 @@ pub(crate) struct Report {
     pub(crate) beside_a_stopped_peer: Vec<super::stopped::Figures>,
     pub(crate) overflow: Option<super::overflow::Figures>,
     pub(crate) active_messages: Option<super::active::Figures>,
+    pub(crate) direct_messages: Option<super::direct::Figures>,
     pub(crate) event_loop: Vec<super::event_loop::Figures>,
     /// Nothing where they cannot be counted.
     pub(crate) instructions: Option<Instructions>,
@@ -165,6 +166,7 @@ impl Report {
             "beside_a_stopped_peer": self.beside_a_stopped_peer,
             "overflow": self.overflow,
             "active_messages": self.active_messages,
+            "direct_messages": self.direct_messages,
             "epoll_call_over_blocking": self.event_loop,
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
@@ -236,6 +238,9 @@ impl Report {
             figures.print();
         }
         if let Some(figures) = &self.active_messages {
+            figures.print();
+        }
+        if let Some(figures) = &self.direct_messages {
             figures.print();
         }
         if !self.beside_a_stopped_peer.is_empty() {

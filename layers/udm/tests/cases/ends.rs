@@ -142,3 +142,43 @@ pub(crate) fn other_groups_are_refused(world: World) {
         assert_eq!(reason, Return::Refused(Refusal::WrongGroup));
     });
 }
+
+/// An end point that is dropped refuses what comes, by name; the others of its group go on, and it
+/// may be opened again.
+pub(crate) fn a_dropped_end_point_refuses(world: World) {
+    world.run_group(2, |group| {
+        let options = UdmOptions::default();
+        let mut first = Udm::open(&group, "first", options, 0_u32, LONG).unwrap();
+        first
+            .on(0, |arrival| {
+                let mut call = arrival.extract();
+                *call.state() += 1;
+                call
+            })
+            .unwrap();
+        let mut second = Udm::open(&group, "second", options, (), LONG).unwrap();
+        first.barrier(LONG).unwrap();
+        let other = 1 - group.me();
+        if group.me() == 1 {
+            drop(second);
+            first.barrier(LONG).unwrap();
+        } else {
+            first.barrier(LONG).unwrap();
+            second.inject(other, 0, &[]).unwrap();
+            let reason = loop {
+                match group.next_event() {
+                    Some(Event::Refused { node: 1, reason }) => break reason,
+                    Some(event) => panic!("{event:?}"),
+                    None => drop(first.serve(Wait::millis(10)).unwrap()),
+                }
+            };
+            assert_eq!(reason, Return::Refused(Refusal::PortClosed));
+        }
+        first.inject(other, 0, &[]).unwrap();
+        serve_until(&mut first, |had| *had == 1);
+        first.barrier(LONG).unwrap();
+        let mut again = Udm::open(&group, "third", options, (), LONG).unwrap();
+        again.barrier(LONG).unwrap();
+        assert!(first.flush(LONG).unwrap());
+    });
+}

@@ -20,4 +20,5 @@ in_every_place! {
     ends::a_node_that_ends_is_lost_by_name,
     ends::strangers_reach_no_handler,
     ends::other_groups_are_refused,
+    ends::a_dropped_end_point_refuses,
 }
