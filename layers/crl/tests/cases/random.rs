@@ -137,9 +137,13 @@ pub(crate) fn random_programs_go_on_without_a_node(world: World) {
                     program.lose(error, last);
                 }
             }
-            let own = program.ids.iter().zip(&program.handles);
-            let mut own = own.filter(|(id, _)| id.home() == crl.me());
-            assert!(crl.me() == last || own.any(|(_, handle)| handle.is_some()));
+            if crl.me() == last {
+                // Nobody had been lost before.
+                assert_eq!(program.records.len() as u64, operations);
+            } else {
+                let own = crl.map(crl.create(64).unwrap()).unwrap();
+                own.write().unwrap().fill(1);
+            }
             records.lock().unwrap().append(&mut program.records);
             done.fetch_add(1, Ordering::SeqCst);
             // The others need what is here.
@@ -148,7 +152,7 @@ pub(crate) fn random_programs_go_on_without_a_node(world: World) {
             }
         });
         let records = records.into_inner().unwrap();
-        assert!(records.len() as u64 > OPERATIONS * (nodes as u64 - 1) / 2);
+        assert!(records.len() as u64 >= OPERATIONS / 3);
         assert!(!has_circle(&records), "no order explains what was read");
     }
 }
