@@ -53,6 +53,8 @@ impl Pending {
 pub(crate) struct Copy {
     pub(crate) id: RegionId,
     pub(crate) memory: Memory,
+    /// The number of its bytes, which may be asked while the program has them.
+    pub(crate) bytes: usize,
     /// Handles of the program.
     pub(crate) mapped: u32,
     /// A number that grows with each of a node's regions that is mapped no more; zero before that.
@@ -79,9 +81,11 @@ pub(crate) struct Copy {
 
 impl Copy {
     pub(crate) fn new(id: RegionId, memory: Memory, directory: Option<Directory>) -> Self {
+        let bytes = memory.borrow().as_slice().len();
         Self {
             id,
             memory,
+            bytes,
             mapped: 0,
             unmapped_at: 0,
             asks_home: false,

@@ -343,8 +343,7 @@ impl<C: Courier> Regions for Crl<C> {
         shared.machine(|machine, post| machine.map(region, post));
         shared.wait_for("mapping", |state| state.machine.answer().transpose())?;
         let memory = shared.state.borrow().machine.memory(region);
-        let memory = memory.ok_or(CrlError::NoRegion { region })?;
-        let bytes = memory.borrow().as_slice().len();
+        let (memory, bytes) = memory.ok_or(CrlError::NoRegion { region })?;
         Ok(Region {
             shared: Rc::clone(shared),
             id: region,

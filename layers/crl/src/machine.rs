@@ -145,9 +145,10 @@ impl Machine {
         }
     }
 
-    /// The memory of a mapped region.
-    pub(crate) fn memory(&self, region: RegionId) -> Option<Memory> {
-        self.copies.get(&region).map(|copy| copy.memory.clone())
+    /// The memory of a mapped region, and the number of its bytes.
+    pub(crate) fn memory(&self, region: RegionId) -> Option<(Memory, usize)> {
+        let copy = self.copies.get(&region)?;
+        Some((copy.memory.clone(), copy.bytes))
     }
 
     /// A handle is gone. The copy stays, as long as there are not too many.
@@ -293,7 +294,7 @@ impl Machine {
         let region = message.region;
         let answer = match self.copies.get_mut(&region) {
             Some(copy) => {
-                let bytes = copy.memory.borrow().as_slice().len();
+                let bytes = copy.bytes;
                 if let Some(directory) = &mut copy.directory {
                     directory.known.insert(from);
                     if let Some(destroying) = &mut directory.destroying {

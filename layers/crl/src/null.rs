@@ -10,8 +10,8 @@ use crate::id::RegionId;
 use crate::memory::{Bytes, Memory};
 use crate::regions::{RegionHandle, Regions};
 
-/// The bytes of a region, and how often it is mapped.
-type Entry = (Memory, Rc<Cell<u32>>);
+/// A region: its memory, the number of its bytes, and how often it is mapped.
+type Entry = (Memory, usize, Rc<Cell<u32>>);
 
 /// A node that is alone. Its operations are those of [`Crl`](crate::Crl) without its costs.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Regions for CrlNull {
         self.created.set(index + 1);
         let region = RegionId { home: 0, index };
         let mut regions = self.regions.borrow_mut();
-        regions.insert(region, (memory, Rc::default()));
+        regions.insert(region, (memory, bytes, Rc::default()));
         Ok(region)
     }
 
@@ -54,7 +54,7 @@ impl Regions for CrlNull {
         let mut regions = self.regions.borrow_mut();
         match regions.get(&region) {
             None => Err(CrlError::NoRegion { region }),
-            Some((_, mapped)) if mapped.get() > 0 => Err(CrlError::Mapped { region, node: 0 }),
+            Some((.., mapped)) if mapped.get() > 0 => Err(CrlError::Mapped { region, node: 0 }),
             Some(_) => {
                 regions.remove(&region);
                 Ok(())
@@ -65,12 +65,12 @@ impl Regions for CrlNull {
     fn map(&self, region: RegionId) -> Result<NullRegion, CrlError> {
         let regions = self.regions.borrow();
         let found = regions.get(&region);
-        let (memory, mapped) = found.ok_or(CrlError::NoRegion { region })?;
+        let (memory, bytes, mapped) = found.ok_or(CrlError::NoRegion { region })?;
         mapped.set(mapped.get() + 1);
         Ok(NullRegion {
             id: region,
             memory: Rc::clone(memory),
-            bytes: memory.borrow().as_slice().len(),
+            bytes: *bytes,
             mapped: Rc::clone(mapped),
         })
     }

@@ -67,6 +67,7 @@ fn refuse(crl: &impl Regions, other: Option<RegionId>) {
     {
         let mut writing = region.write().unwrap();
         writing[3] = 7;
+        assert_eq!(crl.map(id).unwrap().bytes(), 12);
         assert_eq!(again.read().err(), open());
         assert_eq!(again.write().err(), open());
     }

@@ -120,6 +120,24 @@ fn operations_take_the_fewest_messages() {
     assert_eq!(sent(&mut network), expected);
 }
 
+/// The program has the bytes meanwhile.
+#[test]
+fn a_region_is_mapped_while_its_home_writes() {
+    let mut network = Network::new(2, 8, 1 << 16);
+    let region = network.machines[0].create(100).unwrap();
+    begin(&mut network, 0, region, Mode::Exclusive);
+    let (memory, _) = network.machines[0].memory(region).unwrap();
+    let bytes = memory.borrow_mut();
+    network.call(1, |machine, out| machine.map(region, out));
+    network.deliver_all();
+    assert_eq!(network.machines[1].answer(), Some(Ok(())));
+    begin(&mut network, 1, region, Mode::Shared);
+    assert!(!is_granted(&mut network, 1, region));
+    drop(bytes);
+    end(&mut network, 0, region, Mode::Exclusive);
+    assert!(is_granted(&mut network, 1, region));
+}
+
 #[test]
 fn a_copy_stays_after_it_is_unmapped() {
     let (mut network, region) = mapped(2);

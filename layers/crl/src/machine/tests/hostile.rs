@@ -106,7 +106,7 @@ fn a_node_cannot_speak_for_another_one() {
         network.deliver_all();
     };
     begin(&mut network, 1, Mode::Exclusive);
-    let memory = network.machines[1].memory(region).unwrap();
+    let memory = network.machines[1].memory(region).unwrap().0;
     memory.borrow_mut().as_mut_slice().fill(9);
     forge(&mut network);
     begin(&mut network, 2, Mode::Exclusive);
@@ -127,6 +127,6 @@ fn a_node_cannot_speak_for_another_one() {
         network.deliver_all();
     }
     assert_eq!(network.machines[0].is_granted(region), Ok(true));
-    let memory = network.machines[0].memory(region).unwrap();
+    let memory = network.machines[0].memory(region).unwrap().0;
     assert_eq!(memory.borrow().as_slice(), [9; 8]);
 }

@@ -211,7 +211,7 @@ impl World {
         }
         let model = &self.models[region];
         assert!(!model.is_destroyed, "{id}");
-        let memory = self.network.machines[node].memory(id).unwrap();
+        let memory = self.network.machines[node].memory(id).unwrap().0;
         let expected = Self::pattern(region, model.version, model.bytes);
         assert_eq!(
             memory.borrow().as_slice(),
@@ -243,7 +243,7 @@ impl World {
         if mode == Mode::Exclusive {
             model.version += 1;
             let pattern = Self::pattern(region, model.version, model.bytes);
-            let memory = self.network.machines[node].memory(id).unwrap();
+            let memory = self.network.machines[node].memory(id).unwrap().0;
             memory.borrow_mut().as_mut_slice().copy_from_slice(&pattern);
         }
         let version = model.version;
