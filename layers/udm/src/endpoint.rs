@@ -6,13 +6,14 @@ use std::sync::Arc;
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
+use hamlyn::zerocopy::IntoBytes;
 use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Session, Target, Wait};
 
 use crate::error::{AtomError, Error, InjectError};
 use crate::event::{Mode, Statistics};
 use crate::group::Shared;
-use crate::limits::{BYTES_MAX, HANDLERS_MAX, HANDLERS_OF_PORT, SHORT_BYTES_MAX};
-use crate::message::{Message, bytes_of};
+use crate::limits::{BYTES_MAX, HANDLERS_MAX, HANDLERS_OF_PORT, SHORT_BYTES_MAX, WORDS_MAX};
+use crate::message::{Message, swapped};
 use crate::options::UdmOptions;
 use crate::order::{Order, Turn};
 use crate::uac::Uac;
@@ -235,14 +236,17 @@ impl<H: Host> Endpoint<H> {
         words: &[u32],
         wait: Wait,
     ) -> Result<(), InjectError> {
-        let mut buffer = [0; SHORT_BYTES_MAX];
-        match bytes_of(words, &mut buffer) {
-            Some(bytes) => self.send(to, handler, bytes, wait),
-            None => Err(InjectError::TooLong {
+        if words.len() > WORDS_MAX {
+            return Err(InjectError::TooLong {
                 length_bytes: size_of_val(words),
                 most_bytes: SHORT_BYTES_MAX,
-            }),
+            });
         }
+        if cfg!(target_endian = "little") {
+            return self.send(to, handler, words.as_bytes(), wait);
+        }
+        let bytes = swapped(words);
+        self.send(to, handler, &bytes[..size_of_val(words)], wait)
     }
 
     /// Injects bytes, for a handler of the program.

@@ -4,8 +4,6 @@ use hamlyn::{Host, PortMessage};
 
 use crate::limits::SHORT_BYTES_MAX;
 
-const CHUNK_BYTES: usize = size_of::<u64>();
-
 /// A message: its words, or bytes, and the node that sent it. Words are stored lowest byte first.
 #[derive(Debug)]
 pub struct Message {
@@ -92,9 +90,8 @@ impl Message {
         self.handler = message.handler();
         self.length_bytes = length_bytes;
         if length_bytes <= SHORT_BYTES_MAX {
-            let chunks = self.short.chunks_exact_mut(CHUNK_BYTES);
-            for (number, chunk) in chunks.enumerate().take(length_bytes.div_ceil(CHUNK_BYTES)) {
-                chunk.copy_from_slice(&message.word(number).to_le_bytes());
+            if length_bytes > 0 {
+                message.copy_to(&mut self.short[..length_bytes]);
             }
         } else {
             self.load_long(message);
@@ -124,15 +121,12 @@ impl Message {
     }
 }
 
-/// Words as the bytes of a message.
-#[inline]
-pub(crate) fn bytes_of<'a>(
-    words: &[u32],
-    buffer: &'a mut [u8; SHORT_BYTES_MAX],
-) -> Option<&'a [u8]> {
-    let into = buffer.get_mut(..size_of_val(words))?;
-    for (chunk, word) in into.chunks_exact_mut(size_of::<u32>()).zip(words) {
+/// Words as the bytes of a message, on a processor that stores the highest byte first.
+#[cold]
+pub(crate) fn swapped(words: &[u32]) -> [u8; SHORT_BYTES_MAX] {
+    let mut bytes = [0; SHORT_BYTES_MAX];
+    for (chunk, word) in bytes.chunks_exact_mut(size_of::<u32>()).zip(words) {
         chunk.copy_from_slice(&word.to_le_bytes());
     }
-    Some(into)
+    bytes
 }
