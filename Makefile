@@ -121,7 +121,7 @@ book: tools
 	$(CARGO) run -q -p xtask --locked -- book
 	rm -rf $(BOOK)
 	$(MDBOOK) build --dest-dir "$(CURDIR)/$(BOOK)" target/book-source
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked -p hamlyn -p hamlyn-tokio -p hamlyn-job -p hamlyn-splitc -p hamlyn-am -p hamlyn-locks -p hamlyn-udm
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked -p hamlyn -p hamlyn-tokio -p hamlyn-job -p hamlyn-splitc -p hamlyn-am -p hamlyn-locks -p hamlyn-udm -p hamlyn-crl
 	mkdir -p $(BOOK)/docs/reference
 	cp -R target/doc $(BOOK)/docs/reference/rust
 	@if ! command -v doxygen >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

@@ -24,11 +24,11 @@ const ORDER: [&[&str]; 13] = [
     &["crates/hamlyn"],
     &["crates/tokio", "layers/job"],
     &["layers/splitc", "layers/am", "layers/udm"],
-    &["layers/locks"],
+    &["layers/locks", "layers/crl"],
     &["faces/c", "faces/python", "faces/splitc", "faces/am"],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
-    &["lab/sim", "lab/counted", "lab/fuzz"],
+    &["lab/sim", "lab/counted", "lab/fuzz", "lab/programs"],
     &["lab/command", "lab/compare"],
 ];
 
@@ -125,6 +125,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-splitc", "layers/splitc"),
         ("hamlyn-am", "layers/am"),
         ("hamlyn-locks", "layers/locks"),
+        ("hamlyn-crl", "layers/crl"),
         ("hamlyn-c", "faces/c"),
         ("hamlyn-cli", "faces/cli"),
         ("hamlyn-splitcc", "faces/splitcc"),
@@ -132,6 +133,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-am-c", "faces/am"),
         ("hamlyn-sim", "lab/sim"),
         ("hamlyn-counted", "lab/counted"),
+        ("hamlyn-programs", "lab/programs"),
         ("hamlyn-lab", "lab/command"),
     ];
     known

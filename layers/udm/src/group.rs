@@ -70,6 +70,8 @@ pub(crate) struct Shared<H: Host> {
 struct State {
     /// The interfaces of the nodes, as far as they are known.
     interfaces: Vec<Option<Destination>>,
+    /// Nodes that are gone, of which messages may still be in the network.
+    leaving: Vec<(u32, Destination, LinkEnd)>,
     lost: Vec<Option<LinkEnd>>,
     /// By node and port, why it has refused a message of this one.
     refused: BTreeMap<(u32, u32), Return>,
@@ -86,6 +88,21 @@ impl State {
             .iter()
             .position(is_it)
             .map(|node| node as u32)
+    }
+
+    /// A node that is gone is lost once all that it had sent was taken out of the network.
+    #[cold]
+    fn end_leaving<H: Host>(&mut self, session: &Session<'_, H>) {
+        for (node, interface, end) in std::mem::take(&mut self.leaving) {
+            let mut linked = session.peers().map(|(_, peer)| peer.destination);
+            if linked.any(|peer| peer.is_same(&interface)) {
+                self.leaving.push((node, interface, end));
+                continue;
+            }
+            self.changes += 1;
+            self.lost[node as usize] = Some(end);
+            self.tell(Event::Lost { node, end });
+        }
     }
 
     /// A peer can invent refusals, so they are bounded.
@@ -245,9 +262,7 @@ impl<H: Host> Shared<H> {
             match event {
                 InterfaceEvent::PeerLeft { peer, end } => {
                     if let Some(node) = state.node_of(&peer.interface) {
-                        state.changes += 1;
-                        state.lost[node as usize] = Some(end);
-                        state.tell(Event::Lost { node, end });
+                        state.leaving.push((node, peer.interface, end));
                     }
                 }
                 InterfaceEvent::Refused(returned) if returned.kind == TicketKind::Port => {
@@ -280,6 +295,9 @@ impl<H: Host> Shared<H> {
                 InterfaceEvent::Missed { .. } => state.changes += 1,
                 _ => {}
             }
+        }
+        if !state.leaving.is_empty() {
+            state.end_leaving(session);
         }
         state.changes
     }

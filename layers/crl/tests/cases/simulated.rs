@@ -1,0 +1,21 @@
+//! The cases in the simulator, each node on a host of its own, with every strategy.
+
+#[macro_use]
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+#[path = "../../../am/tests/support/simulated.rs"]
+mod place;
+
+mod collectives;
+mod ends;
+#[path = "../support/graph.rs"]
+mod graph;
+mod operations;
+mod random;
+mod table;
+mod world;
+
+pub(crate) use place::{Host, Place};
+pub(crate) use world::World;
+
+/// Seed of the world.
+const SEED: u64 = 61;

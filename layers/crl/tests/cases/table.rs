@@ -1,0 +1,17 @@
+//! The cases.
+
+in_every_place! {
+    collectives::barriers_separate_phases,
+    collectives::broadcasts_of_every_length_come_from_every_node,
+    collectives::reductions_are_the_same_bits_everywhere,
+    operations::a_region_of_every_length_travels_whole,
+    operations::errors_name_their_object,
+    operations::guards_view_values,
+    operations::the_null_version_has_the_same_face,
+    operations::messages_are_counted_by_kind,
+    random::random_programs_are_sequentially_consistent,
+    random::random_programs_go_on_without_a_node,
+    ends::regions_of_a_node_that_ends_are_lost_by_name,
+    ends::a_barrier_without_a_node_fails_everywhere,
+    ends::patience_ends_a_wait,
+}
