@@ -6,10 +6,12 @@
 //! of pegs.
 
 mod board;
+mod nodes;
 
 use std::collections::HashMap;
 
 pub use board::{Board, BoardError, SIDE_MAX};
+pub use nodes::Enumeration;
 
 /// The outcome of an enumeration.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -33,8 +35,12 @@ impl Counts {
 
 /// The node that has a position, of so many.
 pub fn owner(position: u32, nodes: usize) -> usize {
-    let mixed = (u64::from(position) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((mixed >> 32) * nodes as u64 >> 32) as usize
+    // The finaliser of MurmurHash3: positions that differ by a move are as far apart as any.
+    let mut mixed = position;
+    mixed = (mixed ^ mixed >> 16).wrapping_mul(0x85EB_CA6B);
+    mixed = (mixed ^ mixed >> 13).wrapping_mul(0xC2B2_AE35);
+    mixed ^= mixed >> 16;
+    ((u64::from(mixed) * nodes as u64) >> 32) as usize
 }
 
 /// Enumerates on one node.

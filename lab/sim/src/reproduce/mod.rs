@@ -16,6 +16,7 @@ pub mod primitive;
 pub mod report;
 pub mod rows;
 pub mod split_c;
+pub mod udm;
 
 pub use report::{BarChart, Comparison, Entry, FigureVerdict, Headline, Plot, Report, Verdict};
 pub use rows::{Kind, Origin, Reading};

@@ -20,6 +20,7 @@ use crate::machine::charges::Charges;
 use crate::random::Random;
 use crate::reference::Violation;
 use crate::time::{Span, Time};
+use crate::world::input_queue::InputQueues;
 use crate::world::task::{self, OPERATIONS_MAX, PendingTask, Tasks};
 use crate::world::trace::Trace;
 use crate::world::{Arrivals, Node, Process, Schedule, Settings};
@@ -40,6 +41,10 @@ pub(crate) enum What {
     Network,
     /// The UDP endpoint of an interface is polled by its host.
     Endpoint { interface: u32 },
+    /// A node changes from job to job.
+    Change { node: u32 },
+    /// A message that was inserted into the buffer of a process can be read.
+    Show { process: u32 },
     /// A number of the world's own actions is due.
     Act { number: u32 },
 }
@@ -67,6 +72,8 @@ pub(crate) struct Kernel {
     pub(crate) frames: Option<Frames>,
     /// What a machine takes for packets of far links, if they go over one.
     pub(crate) charges: Option<Charges>,
+    /// The input queues of nodes, if each has one for all of its links.
+    pub(crate) input_queues: Option<InputQueues>,
     /// Tasks that the library began beside programs.
     pub(crate) beside: BTreeSet<u32>,
     /// Judges the connections between nodes.
@@ -104,6 +111,7 @@ impl Kernel {
             channels: Channels::new(random.fork()),
             frames: None,
             charges: None,
+            input_queues: None,
             beside: BTreeSet::new(),
             observed: Observed::default(),
             random,
@@ -142,7 +150,12 @@ impl Kernel {
             let process = self.tasks.process_of(task);
             let node = process.and_then(|process| self.processes.get(process as usize));
             let node = node.map_or(0, |process| process.node);
-            takes += charges.pass(node, self.beside.contains(&task), point, local);
+            takes += match (&self.input_queues, process) {
+                (Some(queues), Some(process)) => {
+                    charges.pass_for(queues.delivery(process), node, point, local)
+                }
+                _ => charges.pass(node, self.beside.contains(&task), point, local),
+            };
         }
         self.charge(takes);
         takes != Span::ZERO && self.tasks.running().is_some()
@@ -349,6 +362,7 @@ pub(crate) fn pass(point: Point) {
     if matches!(point, Point::Port(_) | Point::Udm(_)) && !with(is_heard) {
         return;
     }
+    with(|kernel| kernel.begins_point(point));
     let unwinds = std::thread::panicking();
     let waits = with(|kernel| kernel.charge_point(point) | (!unwinds && kernel.begin_fault()));
     if waits && !unwinds {
@@ -356,6 +370,7 @@ pub(crate) fn pass(point: Point) {
         task::pay();
         wire::enter(entered);
     }
+    with(|kernel| kernel.has_passed(point));
     if point != Point::Looked {
         with(|kernel| {
             kernel.tasks.has_acted();
