@@ -23,7 +23,7 @@ const ORDER: [&[&str]; 14] = [
     &["crates/host"],
     &["crates/hamlyn"],
     &["crates/tokio", "layers/job"],
-    &["layers/splitc", "layers/am"],
+    &["layers/splitc", "layers/am", "layers/udm"],
     &["layers/locks"],
     &["faces/c", "faces/python", "faces/splitc", "faces/am"],
     &["faces/splitcc", "faces/cli"],

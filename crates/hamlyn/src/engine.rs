@@ -45,6 +45,12 @@ pub mod packet {
     pub use hamlyn_engine::packet::SlotName;
 }
 
+/// Points of an interface's work, at which a simulated machine charges time. Layers pass theirs by
+/// [`Host::passes`](crate::Host::passes).
+pub mod point {
+    pub use hamlyn_engine::point::{Point, UdmPoint};
+}
+
 /// Why a packet was refused.
 pub mod refusal {
     pub use hamlyn_engine::refusal::{Refusal, Refusals};

@@ -1,0 +1,165 @@
+//! Errors. Each names the object and the remedy.
+
+use hamlyn::{LinkEnd, OpenError, PeerLost, ReceiveError, TicketError};
+
+use crate::limits::{HANDLERS_MAX, WORDS_MAX};
+
+/// The layer could not do something.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The description of the group cannot be.
+    #[error(
+        "a group of {nodes} nodes has no node {me}: it has 1 to {most} nodes, numbered from 0 on"
+    )]
+    BadGroup {
+        /// The number of this node.
+        me: u32,
+        /// The number of nodes.
+        nodes: usize,
+        /// As many as there may be.
+        most: u32,
+    },
+    /// No handler has that number.
+    #[error("there is no handler {handler}: they are numbered from 0 to {}", HANDLERS_MAX - 1)]
+    BadHandler {
+        /// The number.
+        handler: u16,
+    },
+    /// A handler panicked, and its message may be handled in part.
+    #[error("a handler panicked: this end point is of no use any more, open another one")]
+    HandlerPanicked,
+    /// A node is gone, and with it what is waited for.
+    #[error("node {node} is gone ({end}): go on without it, or end the job")]
+    Lost {
+        /// Its number.
+        node: u32,
+        /// Why.
+        end: LinkEnd,
+    },
+    /// The time was over.
+    #[error("node {node} has not come to the barrier in time: wait longer")]
+    BarrierTimeout {
+        /// The first node that was missing.
+        node: u32,
+    },
+    /// A handler ran in a section that must not end yet, or a bit is not the program's.
+    #[error(transparent)]
+    Atom(#[from] AtomError),
+    /// The message could not be sent.
+    #[error(transparent)]
+    Inject(#[from] InjectError),
+    /// A node of the group could not be reached.
+    #[error("node {node} could not be reached: {cause}")]
+    Connect {
+        /// Its number.
+        node: u32,
+        /// The reason.
+        cause: hamlyn::host::ConnectError,
+    },
+    /// A node offers something else under the name of this end point.
+    #[error("node {node} offers no end point of this version under that name: {cause}")]
+    Offer {
+        /// Its number.
+        node: u32,
+        /// The reason.
+        cause: TicketError,
+    },
+    /// Something could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Messages could not be received.
+    #[error(transparent)]
+    Receive(#[from] ReceiveError),
+    /// The host failed.
+    #[error(transparent)]
+    Host(#[from] hamlyn::host::HostError),
+}
+
+/// A message was not injected.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InjectError {
+    /// There is no room for it at present.
+    #[error("no room at present for a message to node {to}: try again, or wait longer")]
+    WouldBlock {
+        /// For whom it was.
+        to: u32,
+    },
+    /// The memory that the destination lends is full, and it takes nothing.
+    #[error(
+        "node {to} takes nothing, and {waiting_bytes} bytes wait there of {limit_bytes}: let it lend more (`buffer_bytes_per_peer`), or go on when it has taken them"
+    )]
+    Quota {
+        /// For whom it was.
+        to: u32,
+        /// Bytes that wait there.
+        waiting_bytes: u64,
+        /// Bytes that it lends.
+        limit_bytes: u64,
+    },
+    /// The destination is gone.
+    #[error("node {to} is gone ({end}): go on without it, or end the job")]
+    Lost {
+        /// For whom it was.
+        to: u32,
+        /// Why.
+        end: LinkEnd,
+    },
+    /// The destination refused a message of before, so that what follows is out of order.
+    #[error("node {to} refused a message ({reason}): its port has another group, or no room")]
+    Refused {
+        /// For whom it was.
+        to: u32,
+        /// Why.
+        reason: hamlyn::engine::transport::Return,
+    },
+    /// No node has that number.
+    #[error("there is no node {to} in a group of {nodes}: they are numbered from 0 on")]
+    NoSuchNode {
+        /// The number.
+        to: u32,
+        /// The number of nodes.
+        nodes: u32,
+    },
+    /// No handler has that number.
+    #[error("there is no handler {handler}: they are numbered from 0 to {}", HANDLERS_MAX - 1)]
+    BadHandler {
+        /// The number.
+        handler: u16,
+    },
+    /// More than a message has.
+    #[error(
+        "{length_bytes} bytes in one message, which has {most_bytes} at most: send them in parts; {WORDS_MAX} words go as words, more as bytes"
+    )]
+    TooLong {
+        /// The number of bytes.
+        length_bytes: usize,
+        /// As many as it may have.
+        most_bytes: usize,
+    },
+    /// The interface could not send it.
+    #[error(transparent)]
+    Send(#[from] hamlyn::SendError),
+}
+
+/// A section cannot begin or end so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AtomError {
+    /// The handler's message is still to be extracted (`T 4.1`, dispose-failure).
+    #[error("the section cannot end: extract the message of the handler first")]
+    DisposeFailure,
+    /// A bit that only the layer changes (`T 4.1`, protection-violation).
+    #[error("the mask {mask:#x} has a bit of the layer: use interrupt-disable and timer-force")]
+    KernelBit {
+        /// The mask.
+        mask: u8,
+    },
+}
+
+impl From<PeerLost> for InjectError {
+    fn from(lost: PeerLost) -> Self {
+        Self::Send(lost.into())
+    }
+}

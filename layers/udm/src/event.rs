@@ -1,0 +1,75 @@
+//! Events, counts, and the case in which a node is.
+
+use hamlyn::LinkEnd;
+use hamlyn::engine::transport::Return;
+
+/// Something that no call is bound to. Each is told once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A node is gone.
+    Lost {
+        /// Its number.
+        node: u32,
+        /// Why.
+        end: LinkEnd,
+    },
+    /// A node has refused a message of this one, for a port of the group.
+    Refused {
+        /// Its number.
+        node: u32,
+        /// Why.
+        reason: Return,
+    },
+    /// A node takes nothing: messages for it fill half of the memory that it lends.
+    Buffering {
+        /// Its number.
+        node: u32,
+        /// Bytes that wait there.
+        waiting_bytes: u64,
+        /// Bytes that it lends.
+        limit_bytes: u64,
+    },
+    /// After that: it has taken all of them.
+    Drained {
+        /// Its number.
+        node: u32,
+    },
+    /// Events came faster than they were asked for, and so many are not told.
+    Missed {
+        /// Their number.
+        count: u64,
+    },
+}
+
+/// The case of delivery to a node (`T 1`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Messages go to where its processor takes them.
+    Direct,
+    /// Messages wait in its memory.
+    Buffered {
+        /// Their bytes: an upper bound.
+        bytes: u64,
+    },
+}
+
+/// What an end point has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Messages injected.
+    pub sent: u64,
+    /// Messages extracted.
+    pub received: u64,
+    /// Handlers that interrupted the program.
+    pub upcalls: u64,
+    /// Sections at whose end handlers ran that had waited for it.
+    pub extended: u64,
+    /// Messages for handlers that nobody has set: they were disposed of.
+    pub unhandled: u64,
+    /// Messages of interfaces that are no nodes of the group: they were disposed of.
+    pub strangers: u64,
+    /// Messages of nodes of other hosts that do not follow the rules: they were disposed of.
+    pub wrong: u64,
+}

@@ -1,0 +1,279 @@
+//! A group: the nodes of one parallel program, as one of them has it.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use hamlyn::engine::transport::Return;
+use hamlyn::host::Supply;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::ticket::TicketKind;
+use hamlyn::{
+    Address, Destination, Event as InterfaceEvent, Host, LinkEnd, Manager, Session, Target, Ticket,
+    Wait,
+};
+use hamlyn_job::Job;
+use ring::digest;
+
+use crate::error::Error;
+use crate::event::Event;
+use crate::limits::NODES_MAX;
+
+/// Events that are kept until they are asked for.
+const EVENTS_MAX: usize = 64;
+/// Events that one look takes.
+const EVENTS_PER_LOOK: usize = 16;
+
+/// The description of a group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupOptions {
+    /// Its name, from which its identity follows: messages of another group are refused.
+    pub name: String,
+    /// The number of this node.
+    pub me: u32,
+    /// The addresses of the interfaces of all nodes, by number; that of this node included.
+    pub addresses: Vec<String>,
+}
+
+impl GroupOptions {
+    /// The group of a job, which `hamlyn run`, `mpirun` or `srun` has started.
+    pub fn of_job(job: &Job) -> Self {
+        Self {
+            name: job.name.clone(),
+            me: job.proc,
+            addresses: (0..job.procs)
+                .map(|proc| job.interface_address(proc))
+                .collect(),
+        }
+    }
+}
+
+/// The nodes of one parallel program, and the interface by which this node reaches them. Any number
+/// of end points ([`Udm`](crate::Udm)) share it. It may be cloned, and stays in its thread.
+pub struct Group<H: Host = ProcessHost> {
+    shared: Rc<Shared<H>>,
+}
+
+pub(crate) struct Shared<H: Host> {
+    pub(crate) manager: Manager<H>,
+    pub(crate) me: u32,
+    /// The identity of the group (`T 4.1`, GID), by which the receiver's interface tells its
+    /// messages from those of others.
+    pub(crate) gid: u64,
+    addresses: Vec<String>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The interfaces of the nodes, as far as they are known.
+    interfaces: Vec<Option<Destination>>,
+    lost: Vec<Option<LinkEnd>>,
+    refused: Vec<Option<Return>>,
+    events: VecDeque<Event>,
+    missed: u64,
+    /// Counts losses and refusals.
+    changes: u64,
+}
+
+impl State {
+    fn node_of(&self, interface: &Destination) -> Option<u32> {
+        let is_it = |known: &Option<Destination>| known.is_some_and(|it| it.is_same(interface));
+        self.interfaces
+            .iter()
+            .position(is_it)
+            .map(|node| node as u32)
+    }
+
+    fn tell(&mut self, event: Event) {
+        if self.events.len() == EVENTS_MAX {
+            self.missed += 1;
+        } else {
+            self.events.push_back(event);
+        }
+    }
+}
+
+impl<H: Host> Clone for Group<H> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Rc::clone(&self.shared),
+        }
+    }
+}
+
+impl<H: Host> Group<H> {
+    /// A group over the interface of that manager, whose name is the one by which the others reach
+    /// this node. Allocates, and does not block: nodes are met when end points are opened.
+    ///
+    /// # Errors
+    ///
+    /// No nodes, more than [`NODES_MAX`], or none with the number of this one.
+    pub fn new(manager: Manager<H>, options: GroupOptions) -> Result<Self, Error> {
+        let GroupOptions {
+            name,
+            me,
+            addresses,
+        } = options;
+        let nodes = addresses.len();
+        if nodes > NODES_MAX as usize || me as usize >= nodes {
+            let most = NODES_MAX;
+            return Err(Error::BadGroup { me, nodes, most });
+        }
+        let sum = digest::digest(&digest::SHA256, name.as_bytes());
+        let first = sum.as_ref().first_chunk().copied().unwrap_or_default();
+        let mut state = State {
+            interfaces: vec![None; nodes],
+            lost: vec![None; nodes],
+            refused: vec![None; nodes],
+            ..State::default()
+        };
+        state.interfaces[me as usize] = Some(manager.session().identity());
+        Ok(Self {
+            shared: Rc::new(Shared {
+                manager,
+                me,
+                gid: u64::from_le_bytes(first),
+                addresses,
+                state: RefCell::new(state),
+            }),
+        })
+    }
+
+    /// The number of this node.
+    pub fn me(&self) -> u32 {
+        self.shared.me
+    }
+
+    /// The number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.shared.nodes()
+    }
+
+    /// The address of a node's interface.
+    pub fn address(&self, node: u32) -> Option<&str> {
+        self.shared.addresses.get(node as usize).map(String::as_str)
+    }
+
+    /// The next event of the nodes of this group, if there is one. Moves no packets.
+    pub fn next_event(&self) -> Option<Event> {
+        self.shared.hear(&mut self.shared.manager.session());
+        let mut state = self.shared.state.borrow_mut();
+        state.events.pop_front().or_else(|| {
+            let count = std::mem::take(&mut state.missed);
+            (count > 0).then_some(Event::Missed { count })
+        })
+    }
+
+    pub(crate) fn shared(&self) -> Rc<Shared<H>> {
+        Rc::clone(&self.shared)
+    }
+}
+
+impl<H: Host> std::fmt::Debug for Group<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Group")
+            .field("me", &self.me())
+            .field("nodes", &self.nodes())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<H: Host> Shared<H> {
+    pub(crate) fn nodes(&self) -> u32 {
+        self.addresses.len() as u32
+    }
+
+    /// Offers a port to the nodes, and asks each for its own: the targets of all, by number. Blocks
+    /// until all have opened theirs, or that long for each.
+    pub(crate) fn meet(
+        &self,
+        item: &str,
+        ticket: &Ticket,
+        wait: Wait,
+    ) -> Result<Vec<Target>, Error> {
+        let mut session = self.manager.session();
+        session.offer(item, Supply::Always, &ticket.to_bytes())?;
+        let mut targets: Vec<Option<Target>> = vec![None; self.addresses.len()];
+        for step in 0..self.nodes() {
+            // Not all ask one at the same time.
+            let node = (self.me + step) % self.nodes();
+            let connect = |cause| Error::Connect { node, cause };
+            let theirs = if node == self.me {
+                *ticket
+            } else {
+                let address = Address::Name(&self.addresses[node as usize]);
+                let bytes = session.ask(address, item, wait).map_err(connect)?;
+                Ticket::from_bytes(&bytes).map_err(|cause| Error::Offer { node, cause })?
+            };
+            let target = session.target(&theirs, wait).map_err(connect)?;
+            self.state.borrow_mut().interfaces[node as usize] = Some(theirs.destination);
+            targets[node as usize] = Some(target);
+        }
+        Ok(targets.into_iter().flatten().collect())
+    }
+
+    /// The node of an interface.
+    pub(crate) fn node_of(&self, interface: &Destination) -> Option<u32> {
+        self.state.borrow().node_of(interface)
+    }
+
+    /// Hears of nodes that are gone and of messages that came back. Counts those.
+    pub(crate) fn hear(&self, session: &mut Session<'_, H>) -> u64 {
+        let mut state = self.state.borrow_mut();
+        for _ in 0..EVENTS_PER_LOOK {
+            let Some(event) = session.next_event() else {
+                break;
+            };
+            match event {
+                InterfaceEvent::PeerLeft { peer, end } => {
+                    if let Some(node) = state.node_of(&peer.interface) {
+                        state.changes += 1;
+                        state.lost[node as usize] = Some(end);
+                        state.tell(Event::Lost { node, end });
+                    }
+                }
+                InterfaceEvent::Refused(returned) if returned.kind == TicketKind::Port => {
+                    let to = returned.to;
+                    if let Some(node) = to.and_then(|interface| state.node_of(&interface)) {
+                        let reason = returned.reason;
+                        state.changes += 1;
+                        state.refused[node as usize] = Some(reason);
+                        state.tell(Event::Refused { node, reason });
+                    }
+                }
+                InterfaceEvent::Buffering {
+                    peer,
+                    waiting_bytes,
+                    limit_bytes,
+                } => {
+                    if let Some(node) = state.node_of(&peer.interface) {
+                        state.tell(Event::Buffering {
+                            node,
+                            waiting_bytes,
+                            limit_bytes,
+                        });
+                    }
+                }
+                InterfaceEvent::Drained { peer } => {
+                    if let Some(node) = state.node_of(&peer.interface) {
+                        state.tell(Event::Drained { node });
+                    }
+                }
+                InterfaceEvent::Missed { .. } => state.changes += 1,
+                _ => {}
+            }
+        }
+        state.changes
+    }
+
+    /// Why a node is gone, if it is.
+    pub(crate) fn lost(&self, node: u32) -> Option<LinkEnd> {
+        *self.state.borrow().lost.get(node as usize)?
+    }
+
+    /// Why a node has refused a message, if it has.
+    pub(crate) fn refused(&self, node: u32) -> Option<Return> {
+        *self.state.borrow().refused.get(node as usize)?
+    }
+}

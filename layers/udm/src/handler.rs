@@ -1,0 +1,144 @@
+//! Handlers: what they are called with, and what they can do.
+
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+
+use hamlyn::Host;
+use hamlyn::host::process::ProcessHost;
+
+use crate::endpoint::Endpoint;
+use crate::error::{Error, InjectError};
+use crate::message::Message;
+
+/// A handler of messages.
+pub(crate) type Handler<S, H> = Box<dyn for<'a> FnMut(Arrival<'a, S, H>) -> Call<'a, S, H>>;
+/// Work that runs when atomicity ends.
+pub(crate) type Tasks<S, H> = VecDeque<Box<dyn FnOnce(&mut Context<'_, S, H>)>>;
+
+/// A message that has come, for the handler that it names. The handler must extract it: it has to
+/// return the [`Call`], which only [`Arrival::extract`] gives.
+pub struct Arrival<'a, S: 'static, H: Host = ProcessHost> {
+    pub(crate) call: Call<'a, S, H>,
+}
+
+/// The message of a handler in its hands, and all that a [`Context`] has. It is one atomic section.
+pub struct Call<'a, S: 'static, H: Host = ProcessHost> {
+    pub(crate) message: &'a Message,
+    pub(crate) context: Context<'a, S, H>,
+}
+
+/// The surroundings of a handler or a task: the state that they share, and the network to inject
+/// messages.
+pub struct Context<'a, S: 'static, H: Host = ProcessHost> {
+    pub(crate) state: &'a mut S,
+    pub(crate) endpoint: &'a mut Endpoint<H>,
+    pub(crate) tasks: &'a mut Tasks<S, H>,
+}
+
+impl<'a, S, H: Host> Arrival<'a, S, H> {
+    /// The message, before it is extracted (`T 3`, peek).
+    #[inline]
+    pub fn peek(&self) -> &Message {
+        self.call.message
+    }
+
+    /// Extracts the message: the next one shows.
+    #[inline]
+    pub fn extract(self) -> Call<'a, S, H> {
+        self.call.context.endpoint.extracted();
+        self.call
+    }
+}
+
+impl<S: 'static, H: Host> Call<'_, S, H> {
+    /// The message that was extracted.
+    #[inline]
+    pub fn message(&self) -> &Message {
+        self.message
+    }
+
+    /// The node that sent it.
+    #[inline]
+    pub fn source(&self) -> u32 {
+        self.message.source()
+    }
+
+    /// One of its words; 0 beyond its end.
+    #[inline]
+    pub fn word(&self, number: usize) -> u32 {
+        self.message.word(number)
+    }
+
+    /// The message, and beside it the state.
+    #[inline]
+    pub fn parts(&mut self) -> (&Message, &mut S) {
+        (self.message, self.context.state)
+    }
+
+    /// Extracts the next message, if one is there, into `message`: a handler may take several.
+    pub fn extract_next(&mut self, message: &mut Message) -> Result<bool, Error> {
+        let endpoint = &mut self.context.endpoint;
+        let is_there = endpoint.next(message)?;
+        if is_there {
+            endpoint.extracted();
+        }
+        Ok(is_there)
+    }
+}
+
+impl<'a, S: 'static, H: Host> Deref for Call<'a, S, H> {
+    type Target = Context<'a, S, H>;
+
+    #[inline]
+    fn deref(&self) -> &Context<'a, S, H> {
+        &self.context
+    }
+}
+
+impl<'a, S: 'static, H: Host> DerefMut for Call<'a, S, H> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Context<'a, S, H> {
+        &mut self.context
+    }
+}
+
+impl<S: 'static, H: Host> Context<'_, S, H> {
+    /// The state that handlers and sections share.
+    #[inline]
+    pub fn state(&mut self) -> &mut S {
+        self.state
+    }
+
+    /// The number of this node.
+    #[inline]
+    pub fn me(&self) -> u32 {
+        self.endpoint.group.me
+    }
+
+    /// The number of nodes.
+    #[inline]
+    pub fn nodes(&self) -> u32 {
+        self.endpoint.group.nodes()
+    }
+
+    /// Injects a message, like [`Udm::inject`](crate::Udm::inject); no handler runs meanwhile.
+    /// Messages that come while it waits for room go to the queue of the end point.
+    #[inline]
+    pub fn inject(&mut self, to: u32, handler: u16, words: &[u32]) -> Result<(), InjectError> {
+        let wait = self.endpoint.wait;
+        self.endpoint.inject(to, handler, words, wait)
+    }
+
+    /// The same for bytes, like [`Udm::inject_bytes`](crate::Udm::inject_bytes).
+    #[inline]
+    pub fn inject_bytes(&mut self, to: u32, handler: u16, bytes: &[u8]) -> Result<(), InjectError> {
+        let wait = self.endpoint.wait;
+        self.endpoint.send(to, handler, bytes, wait)
+    }
+
+    /// Turns the rest of a handler into a thread (`T 3`): `task` runs to its end when atomicity has
+    /// ended, after those that were spawned before. Allocates.
+    pub fn spawn(&mut self, task: impl FnOnce(&mut Context<'_, S, H>) + 'static) {
+        self.tasks.push_back(Box::new(task));
+    }
+}

@@ -1,0 +1,17 @@
+//! Limits.
+
+/// Words that a message has in one cell: with the header and the handler these are the paper's
+/// sixteen (`T 4.1`).
+pub const WORDS_MAX: usize = 14;
+/// Their bytes.
+pub(crate) const SHORT_BYTES_MAX: usize = WORDS_MAX * size_of::<u32>();
+/// Bytes of a message at most, between processes of one host; between hosts as many as a packet of
+/// the link has.
+pub const BYTES_MAX: usize = 4096;
+/// Handlers of an end point, numbered from 0 on. The one after them is the layer's.
+pub const HANDLERS_MAX: u16 = HANDLERS_OF_PORT - 1;
+pub(crate) const HANDLERS_OF_PORT: u16 = 1 << 12;
+/// The handler of barriers.
+pub(crate) const BARRIER: u16 = HANDLERS_MAX;
+/// Nodes of a group.
+pub const NODES_MAX: u32 = 1 << 16;

@@ -1,0 +1,228 @@
+//! Sections keep handlers out, and handlers are sections.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hamlyn::Wait;
+use hamlyn_udm::{
+    ATOMICITY_EXTEND, AtomError, DISPOSE_PENDING, Error, INTERRUPT_DISABLE, Interrupt, Message,
+    TIMER_FORCE, UdmOptions,
+};
+
+use crate::World;
+use crate::world::{LONG, Node, serve_until};
+
+const COUNT: u16 = 0;
+
+/// Counts its messages.
+fn counts(udm: &mut Node<u32>) {
+    udm.on(COUNT, |arrival| {
+        let mut call = arrival.extract();
+        *call.state() += 1;
+        call
+    })
+    .unwrap();
+}
+
+/// Waits until a message is there, and takes none.
+fn await_one<S>(udm: &mut Node<S>) {
+    while !udm.is_available().unwrap() {
+        std::thread::yield_now();
+    }
+}
+
+pub(crate) fn handlers_wait_for_the_end_of_a_section(world: World) {
+    world.run(
+        1,
+        UdmOptions::default(),
+        || 0_u32,
+        |udm| {
+            counts(udm);
+            let mut section = udm.atomic();
+            section.inject(0, COUNT, &[]).unwrap();
+            assert_eq!(*section, 0);
+            section.inject(0, COUNT, &[]).unwrap();
+            while !section.is_available().unwrap() {}
+            assert_eq!(*section, 0, "no handler runs in a section");
+            assert_eq!(section.poll(1).unwrap(), 1);
+            assert_eq!(*section, 1, "but for those that it polls for");
+            while !section.is_available().unwrap() {}
+            section.end().unwrap();
+            assert_eq!(*udm.state(), 2, "its end runs the rest");
+            {
+                let mut outer = udm.atomic();
+                outer.inject(0, COUNT, &[]).unwrap();
+                while !outer.is_available().unwrap() {}
+            }
+            assert_eq!(*udm.state(), 3);
+            assert_eq!(udm.uac(), 0);
+        },
+    );
+}
+
+pub(crate) fn sections_extract_without_handlers(world: World) {
+    world.run(
+        1,
+        UdmOptions::default(),
+        || 0_u32,
+        |udm| {
+            counts(udm);
+            udm.begin_atomic(INTERRUPT_DISABLE).unwrap();
+            udm.inject(0, COUNT, &[5, 6]).unwrap();
+            await_one(udm);
+            let mut section = udm.atomic();
+            let message = section.extract().unwrap().unwrap();
+            assert_eq!(
+                (message.word(0), message.word(1), message.source()),
+                (5, 6, 0)
+            );
+            assert!(section.extract().unwrap().is_none());
+            section.end().unwrap();
+            assert_eq!(
+                udm.uac(),
+                INTERRUPT_DISABLE,
+                "an inner section ends nothing"
+            );
+            udm.end_atomic(INTERRUPT_DISABLE).unwrap();
+            assert_eq!((udm.uac(), *udm.state()), (0, 0));
+        },
+    );
+}
+
+pub(crate) fn an_upcall_waits_for_the_section(world: World) {
+    let options = UdmOptions {
+        interrupt: Interrupt::Polling,
+        ..UdmOptions::default()
+    };
+    world.run(
+        1,
+        options,
+        || 0_u32,
+        |udm| {
+            counts(udm);
+            udm.begin_atomic(INTERRUPT_DISABLE | TIMER_FORCE).unwrap();
+            assert_eq!(udm.upcall(9).unwrap(), 0);
+            assert_eq!(udm.uac() & ATOMICITY_EXTEND, 0, "nothing waits");
+            udm.inject(0, COUNT, &[]).unwrap();
+            await_one(udm);
+            assert_eq!(udm.upcall(9).unwrap(), 0);
+            assert_eq!(udm.uac() & ATOMICITY_EXTEND, ATOMICITY_EXTEND);
+            udm.end_atomic(INTERRUPT_DISABLE | TIMER_FORCE).unwrap();
+            assert_eq!((*udm.state(), udm.uac()), (1, 0));
+            let statistics = udm.statistics();
+            assert_eq!((statistics.extended, statistics.upcalls), (1, 1));
+            udm.inject(0, COUNT, &[]).unwrap();
+            await_one(udm);
+            assert_eq!(udm.upcall(9).unwrap(), 1);
+            assert_eq!(udm.statistics().upcalls, 2);
+        },
+    );
+}
+
+pub(crate) fn a_handler_extracts_several(world: World) {
+    world.run(
+        1,
+        UdmOptions::default(),
+        || 0_u32,
+        |udm| {
+            udm.on(COUNT, |arrival| {
+                let mut call = arrival.extract();
+                *call.state() += call.word(0);
+                let mut next = Message::new();
+                while call.extract_next(&mut next).unwrap() {
+                    *call.state() += 100 * next.word(0);
+                }
+                call
+            })
+            .unwrap();
+            let mut section = udm.atomic();
+            for number in 1..=3 {
+                section.inject(0, COUNT, &[number]).unwrap();
+            }
+            while !section.is_available().unwrap() {}
+            section.end().unwrap();
+            serve_until(udm, |had| *had >= 501);
+            // How many of them a handler finds is the network's; that each is had once is ours.
+            assert_eq!(udm.statistics().received, 3);
+        },
+    );
+}
+
+pub(crate) fn tasks_run_after_atomicity_in_order(world: World) {
+    world.run(1, UdmOptions::default(), Vec::new, |udm| {
+        udm.on(COUNT, |arrival| {
+            let mut call = arrival.extract();
+            let number = call.word(0);
+            call.state().push(number);
+            call.spawn(move |context| {
+                context.state().push(10 + number);
+                context.spawn(move |context| context.state().push(20 + number));
+            });
+            call
+        })
+        .unwrap();
+        let mut section = udm.atomic();
+        section.inject(0, COUNT, &[1]).unwrap();
+        section.inject(0, COUNT, &[2]).unwrap();
+        let mut ran = 0;
+        while ran < 2 {
+            ran += section.poll(1).unwrap();
+        }
+        assert_eq!(*section, [1, 2], "tasks wait for the end of the section");
+        section.end().unwrap();
+        assert_eq!(*udm.state(), [1, 2, 11, 12, 21, 22]);
+    });
+}
+
+pub(crate) fn polling_runs_nothing_of_itself(world: World) {
+    let options = UdmOptions {
+        interrupt: Interrupt::Polling,
+        wait: Wait::Forever,
+        ..UdmOptions::default()
+    };
+    world.run(
+        1,
+        options,
+        || 0_u32,
+        |udm| {
+            counts(udm);
+            for _ in 0..1000 {
+                udm.inject(0, COUNT, &[]).unwrap();
+            }
+            drop(udm.atomic());
+            assert_eq!(*udm.state(), 0);
+            serve_until(udm, |had| *had == 1000);
+        },
+    );
+}
+
+pub(crate) fn kernel_bits_are_protected(world: World) {
+    world.run(
+        1,
+        UdmOptions::default(),
+        || 0_u32,
+        |udm| {
+            for mask in [DISPOSE_PENDING, ATOMICITY_EXTEND, 16] {
+                let refused = AtomError::KernelBit { mask };
+                assert_eq!(udm.begin_atomic(mask), Err(refused));
+                assert_eq!(udm.end_atomic(mask), Err(refused.into()));
+            }
+            assert_eq!(udm.uac(), 0);
+        },
+    );
+}
+
+pub(crate) fn a_handler_may_panic(world: World) {
+    world.run_group(1, |group| {
+        let options = UdmOptions::default();
+        let mut udm = hamlyn_udm::Udm::open(&group, "main", options, 0_u32, LONG).unwrap();
+        udm.on(COUNT, |_| std::panic::panic_any("a handler of a test"))
+            .unwrap();
+        udm.begin_atomic(INTERRUPT_DISABLE).unwrap();
+        udm.inject(0, COUNT, &[]).unwrap();
+        await_one(&mut udm);
+        let polled = catch_unwind(AssertUnwindSafe(|| udm.poll(1)));
+        assert!(polled.is_err());
+        assert_eq!(udm.poll(1), Err(Error::HandlerPanicked));
+        assert_eq!(udm.extract().err(), Some(Error::HandlerPanicked));
+    });
+}

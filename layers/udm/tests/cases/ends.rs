@@ -1,0 +1,130 @@
+//! Nodes that end, and interfaces that are no nodes.
+
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::transport::Return;
+use hamlyn::{Address, Ticket, Wait};
+use hamlyn_udm::{Error, Event, Group, GroupOptions, InjectError, Udm, UdmOptions};
+
+use crate::world::{LONG, serve_until};
+use crate::{World, open_unnamed};
+
+/// What a node had sent before its end arrives; then it is lost by name, and others go on.
+pub(crate) fn a_node_that_ends_is_lost_by_name(world: World) {
+    world.run_group(3, |group| {
+        let options = UdmOptions::default();
+        let mut udm = Udm::open(&group, "main", options, 0_u32, LONG).unwrap();
+        udm.on(0, |arrival| {
+            let mut call = arrival.extract();
+            *call.state() += 1;
+            call
+        })
+        .unwrap();
+        udm.barrier(LONG).unwrap();
+        if udm.me() == 2 {
+            for to in [0, 1] {
+                for _ in 0..100 {
+                    udm.inject(to, 0, &[]).unwrap();
+                }
+            }
+            assert!(udm.flush(LONG).unwrap());
+            return;
+        }
+        while udm.lost(2).is_none() {
+            udm.serve(LONG).unwrap();
+        }
+        while udm.poll(usize::MAX).unwrap() > 0 {}
+        assert_eq!(*udm.state(), 100);
+        let mut events = std::iter::from_fn(|| group.next_event());
+        assert!(events.any(|event| matches!(event, Event::Lost { node: 2, .. })));
+        let sent = udm.inject(2, 0, &[]);
+        assert!(
+            matches!(sent, Err(InjectError::Lost { to: 2, .. })),
+            "{sent:?}"
+        );
+        let other = 1 - udm.me();
+        udm.inject(other, 0, &[]).unwrap();
+        serve_until(&mut udm, |had| *had == 101);
+        let barrier = udm.barrier(LONG);
+        assert!(
+            matches!(
+                barrier,
+                Err(Error::Lost { node: 2, .. } | Error::Inject(InjectError::Lost { to: 2, .. }))
+            ),
+            "{barrier:?}"
+        );
+        // The other one may still await the message that it was sent in vain.
+        let _ = udm.flush(LONG);
+    });
+}
+
+/// An interface that learns the ticket of a port reaches no handler without being a node.
+pub(crate) fn strangers_reach_no_handler(world: World) {
+    world.run_group(2, |group| {
+        let mut udm = Udm::open(&group, "main", UdmOptions::default(), 0_u32, LONG).unwrap();
+        udm.on(0, |arrival| {
+            let mut call = arrival.extract();
+            *call.state() += 1;
+            call
+        })
+        .unwrap();
+        udm.on(1, |arrival| {
+            let mut call = arrival.extract();
+            *call.state() += 100;
+            call
+        })
+        .unwrap();
+        let other = 1 - udm.me();
+        if udm.me() == 0 {
+            let stranger = open_unnamed();
+            let mut session = stranger.session();
+            let ticket = session.ask(
+                Address::Name(group.address(other).unwrap()),
+                "udm.main",
+                LONG,
+            );
+            let ticket = Ticket::from_bytes(&ticket.unwrap()).unwrap();
+            let to = session.target(&ticket, LONG).unwrap();
+            session.send_message(&to, 0, b"let me in", LONG).unwrap();
+            session.fence(LONG).unwrap();
+            drop(session);
+            udm.inject(other, 1, &[]).unwrap();
+            assert!(udm.flush(LONG).unwrap());
+            return;
+        }
+        serve_until(&mut udm, |had| *had == 100);
+        while udm.statistics().strangers == 0 {
+            udm.serve(Wait::millis(10)).unwrap();
+        }
+        assert_eq!((*udm.state(), udm.statistics().strangers), (100, 1));
+    });
+}
+
+/// Nodes that take themselves for another group hear that they are none.
+pub(crate) fn other_groups_are_refused(world: World) {
+    world.place.run(2, &|manager, number, names| {
+        let options = GroupOptions {
+            name: format!("group-{number}"),
+            me: number as u32,
+            addresses: names.to_vec(),
+        };
+        let group = Group::new(manager, options).unwrap();
+        let mut udm = Udm::open(&group, "main", UdmOptions::default(), (), LONG).unwrap();
+        let other = 1 - udm.me();
+        if number == 0 {
+            while udm.lost(other).is_none() {
+                udm.serve(LONG).unwrap();
+            }
+            assert_eq!(udm.statistics().received, 0);
+            return;
+        }
+        udm.inject(other, 0, &[]).unwrap();
+        let reason = loop {
+            match group.next_event() {
+                Some(Event::Refused { node: 0, reason }) => break reason,
+                Some(event) => panic!("{event:?}"),
+                None => drop(udm.serve(Wait::millis(10)).unwrap()),
+            }
+        };
+        assert_eq!(reason, Return::Refused(Refusal::WrongGroup));
+    });
+}
