@@ -6,7 +6,8 @@
 //! away: it inserts it at the end of the buffer of the group's process, or refuses it if the node
 //! has none. A process is in buffered mode from its first inserted message until it has disposed of
 //! the last one. Its buffer is virtual memory, whose pages are there from the first byte that is
-//! written to them until the last is read.
+//! written to them until the last is read. An empty buffer begins at its beginning again, and keeps
+//! one page.
 //!
 //! The product has no such kernel: there each sender writes on into an overflow log
 //! (`ring::overflow`). This is a pure state machine. It knows no time: the world charges what its
@@ -110,12 +111,14 @@ struct Held<M> {
     message: M,
 }
 
-/// The buffer of a process. Its positions only grow.
+/// The buffer of a process.
 #[derive(Debug)]
 struct Buffer<M> {
     held: VecDeque<Held<M>>,
     read: u64,
     written: u64,
+    /// It has been used, and keeps a page.
+    has_page: bool,
     counts: Counts,
     is_advised: bool,
     is_suspended: bool,
@@ -127,6 +130,7 @@ impl<M> Buffer<M> {
             held: VecDeque::new(),
             read: 0,
             written: 0,
+            has_page: false,
             counts: Counts::default(),
             is_advised: false,
             is_suspended: false,
@@ -135,7 +139,8 @@ impl<M> Buffer<M> {
 
     /// From the first page that is not read to its end, to the last that is written to.
     fn pages(&self, page_bytes: u64) -> u64 {
-        self.written.div_ceil(page_bytes) - self.read / page_bytes
+        let pages = self.written.div_ceil(page_bytes) - self.read / page_bytes;
+        pages.max(self.has_page.into())
     }
 }
 
@@ -223,6 +228,7 @@ impl<M: Copy> Divert<M> {
                     let held = buffer.held.pop_front();
                     buffer.read += held.map_or(0, |held| held.bytes);
                     if buffer.held.is_empty() {
+                        (buffer.read, buffer.written) = (0, 0);
                         (buffer.is_advised, buffer.is_suspended) = (false, false);
                     }
                 }
@@ -298,18 +304,20 @@ impl<M: Copy> Divert<M> {
             steps.push(Step::Refused { gid, message });
             return true;
         };
-        let end = buffer.written + head.bytes;
-        let pages = end.div_ceil(page_bytes) - buffer.written.div_ceil(page_bytes);
+        let (before, begun, had_page) = (buffer.pages(page_bytes), buffer.written, buffer.has_page);
+        buffer.written += head.bytes;
+        buffer.has_page = true;
+        let now = buffer.pages(page_bytes);
+        let pages = now - before;
         if in_use + pages > frames {
+            (buffer.written, buffer.has_page) = (begun, had_page);
             steps.push(Step::Stalled { gid });
             return false;
         }
         self.input.pop_front();
-        buffer.written = end;
         buffer.counts.buffered += 1;
         buffer.counts.episodes += u64::from(buffer.held.is_empty());
         buffer.held.push_back(head);
-        let now = buffer.pages(page_bytes);
         buffer.counts.pages_max = buffer.counts.pages_max.max(now);
         steps.push(Step::Inserted {
             gid,

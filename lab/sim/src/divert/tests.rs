@@ -31,7 +31,7 @@ enum Fate {
     /// With its first byte in the buffer.
     Buffered(u64),
     DisposedDirectly,
-    DisposedBuffered(u64),
+    DisposedBuffered,
     Refused,
 }
 
@@ -45,6 +45,8 @@ struct Known {
 #[derive(Default)]
 struct Model {
     all: Vec<Known>,
+    /// Bytes that were written to each buffer since it was last empty.
+    written: [u64; GROUPS as usize],
     running: Option<u32>,
 }
 
@@ -58,16 +60,8 @@ impl Model {
         self.first(is_it).is_some()
     }
 
-    /// The end of all that was ever written to the buffer.
-    fn written(&self, gid: u32) -> u64 {
-        let lines = self.all.iter().filter(|known| {
-            known.gid == gid && matches!(known.fate, Fate::Buffered(_) | Fate::DisposedBuffered(_))
-        });
-        lines.map(|known| known.bytes).sum()
-    }
-
     /// The pages of a buffer one by one: those with a byte that is not read, and the last one that
-    /// has room.
+    /// has room. One at least, once it was used.
     fn pages(&self, gid: u32) -> usize {
         let mut pages = BTreeSet::new();
         for known in self.all.iter().filter(|known| known.gid == gid) {
@@ -75,11 +69,14 @@ impl Model {
                 pages.extend((at..at + known.bytes).map(|byte| byte / LIMITS.page_bytes));
             }
         }
-        let written = self.written(gid);
+        let written = self.written[gid as usize];
         if !written.is_multiple_of(LIMITS.page_bytes) {
             pages.insert(written / LIMITS.page_bytes);
         }
-        pages.len()
+        let was_used = |known: &Known| {
+            known.gid == gid && matches!(known.fate, Fate::Buffered(_) | Fate::DisposedBuffered)
+        };
+        pages.len().max(self.first(was_used).is_some().into())
     }
 
     fn frames(&self) -> usize {
@@ -98,10 +95,12 @@ impl Model {
                 self.all[head].fate = Fate::Refused;
                 continue;
             }
-            let at = self.written(gid);
-            self.all[head].fate = Fate::Buffered(at);
+            let written = self.written[gid as usize];
+            self.all[head].fate = Fate::Buffered(written);
+            self.written[gid as usize] += self.all[head].bytes;
             if self.frames() as u64 > LIMITS.frames {
                 self.all[head].fate = Fate::Waits;
+                self.written[gid as usize] = written;
                 return;
             }
         }
@@ -119,10 +118,13 @@ impl Model {
 
     fn dispose(&mut self, gid: u32) -> Option<(usize, Case)> {
         let (at, case) = self.head(gid)?;
-        self.all[at].fate = match self.all[at].fate {
-            Fate::Buffered(first) => Fate::DisposedBuffered(first),
-            _ => Fate::DisposedDirectly,
+        self.all[at].fate = match case {
+            Case::Buffered => Fate::DisposedBuffered,
+            Case::Direct => Fate::DisposedDirectly,
         };
+        if !self.is_buffered(gid) {
+            self.written[gid as usize] = 0;
+        }
         Some((at, case))
     }
 }

@@ -395,7 +395,6 @@ impl Kernel {
         };
         channel.on_the_way -= 1;
         let at_rest = channel.at_rest.take_if(|_| channel.on_the_way == 0);
-        let to = channel.to;
         let header = content.header;
         let (packet, packet_bytes) = (content.number, content.bytes.len() as u64);
         let heard = !channel.deaf;
@@ -412,7 +411,6 @@ impl Kernel {
             )
         });
         if heard {
-            self.count_arrival(to);
             if self.input_queues.is_some() {
                 self.enter_input_queue(number, packet, packet_bytes);
             } else {

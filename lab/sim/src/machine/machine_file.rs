@@ -245,6 +245,16 @@ pub(crate) struct KernelSection {
     pub(crate) advise_pages: Count,
 }
 
+/// The computation of programs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WorkSection {
+    /// By how much an operation takes more or less than on average.
+    spread: Count,
+    /// An operation of each program.
+    operation: BTreeMap<String, Time>,
+}
+
 /// Latencies during which nothing is occupied: others use the same way meanwhile.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -279,6 +289,8 @@ struct Sections {
     schedule: ScheduleSection,
     network: Option<NetworkSection>,
     kernel: Option<KernelSection>,
+    #[serde(default)]
+    work: WorkSection,
     at: Scripts,
 }
 
@@ -532,6 +544,17 @@ impl Machine {
     /// The kernel behind the input queue, if nodes have one queue for all links.
     pub(crate) fn kernel(&self) -> Option<&KernelSection> {
         self.sections.kernel.as_ref()
+    }
+
+    /// An operation of that program.
+    pub(crate) fn operation(&self, program: &str) -> Span {
+        let operation = self.sections.work.operation.get(program);
+        operation.copied().unwrap_or_default().0
+    }
+
+    /// By how many thousandths an operation takes more or less than on average.
+    pub(crate) fn spread_per_mille(&self) -> u64 {
+        self.sections.work.spread.0.min(1_000)
     }
 
     pub(crate) fn bus(&self) -> Option<&Bus> {

@@ -8,8 +8,6 @@
 
 pub mod am2;
 pub mod beyond;
-pub mod first_look;
-pub mod gang;
 pub mod hamlyn;
 pub mod measure;
 pub mod primitive;

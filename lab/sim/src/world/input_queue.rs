@@ -41,6 +41,10 @@ pub struct Delivered {
     pub advised: u64,
     /// The time that its insertions took while another job had the processor.
     pub inserted_elsewhere: Span,
+    /// The time of its shortest insertion.
+    pub insertion_min: Span,
+    /// The time of its longest.
+    pub insertion_max: Span,
 }
 
 /// A node.
@@ -69,12 +73,16 @@ struct Reader {
     interrupts: Option<u32>,
     advised: u64,
     inserted_elsewhere: Span,
+    insertion_min: Option<Span>,
+    insertion_max: Span,
 }
 
 /// All nodes of a world.
 #[derive(Debug)]
 pub(crate) struct InputQueues {
     section: KernelSection,
+    /// Every message is diverted, though its program runs.
+    pub(super) diverts_all: bool,
     nodes: Vec<NodeQueue>,
     readers: BTreeMap<u32, Reader>,
     steps: Vec<Step<Parcel>>,
@@ -84,6 +92,7 @@ impl InputQueues {
     pub(crate) fn new(section: &KernelSection) -> Self {
         Self {
             section: *section,
+            diverts_all: false,
             nodes: Vec::new(),
             readers: BTreeMap::new(),
             steps: Vec::new(),
@@ -141,7 +150,12 @@ impl Kernel {
     pub(crate) fn change_job(&mut self, node: u32) {
         let now = self.now();
         let job = self.job_on(node, now);
-        self.with_kernel(node, |kernel, steps| kernel.schedule(Some(Gid(job)), steps));
+        let diverts_all = self
+            .input_queues
+            .as_ref()
+            .is_some_and(|queues| queues.diverts_all);
+        let running = (!diverts_all).then_some(Gid(job));
+        self.with_kernel(node, |kernel, steps| kernel.schedule(running, steps));
         let next = self
             .time_slices
             .as_ref()
@@ -251,10 +265,13 @@ impl Kernel {
                 None => at + takes,
             };
         }
-        if job != gid.0
-            && let Some(reader) = self.reader_of(node, gid)
-        {
-            reader.inserted_elsewhere += takes;
+        if let Some(reader) = self.reader_of(node, gid) {
+            if job != gid.0 {
+                reader.inserted_elsewhere += takes;
+            }
+            let least = reader.insertion_min.unwrap_or(takes);
+            reader.insertion_min = Some(least.min(takes));
+            reader.insertion_max = reader.insertion_max.max(takes);
         }
     }
 
@@ -362,6 +379,8 @@ impl Kernel {
                 pages_max: counts.pages_max,
                 advised: reader.advised,
                 inserted_elsewhere: reader.inserted_elsewhere,
+                insertion_min: reader.insertion_min.unwrap_or_default(),
+                insertion_max: reader.insertion_max,
             };
             Some((ProcessId(*process), delivered))
         };

@@ -23,7 +23,7 @@ use crate::time::{Span, Time};
 use crate::world::input_queue::InputQueues;
 use crate::world::task::{self, OPERATIONS_MAX, PendingTask, Tasks};
 use crate::world::trace::Trace;
-use crate::world::{Arrivals, Node, Process, Schedule, Settings};
+use crate::world::{Node, Process, Schedule, Settings};
 
 /// More events at one instant than that, and the world ends: no scenario has a thousandth of it.
 const EVENTS_AT_ONCE_MAX: u64 = 1 << 22;
@@ -86,8 +86,6 @@ pub(crate) struct Kernel {
     pub(crate) seen: BTreeSet<Cow<'static, str>>,
     /// What of it happens all the time.
     seen_often: Vec<&'static str>,
-    /// See [`crate::world::Outcome::arrivals`].
-    pub(crate) arrivals: Arrivals,
     /// By whose turns jobs have processors, if several share them.
     pub(crate) time_slices: Option<Schedule>,
     /// What was found wrong. The first is what the world ends with.
@@ -120,7 +118,6 @@ impl Kernel {
             acts_free: Vec::new(),
             seen: BTreeSet::new(),
             seen_often: Vec::new(),
-            arrivals: Arrivals::default(),
             time_slices: None,
             failures: Vec::new(),
             settings,
@@ -294,20 +291,6 @@ impl Kernel {
     pub(crate) fn judge(&mut self, judged: Result<(), Violation>) {
         if let Err(violation) = judged {
             self.fail(violation.to_string());
-        }
-    }
-
-    /// A packet is there for that interface.
-    pub(crate) fn count_arrival(&mut self, interface: u32) {
-        let Some(slices) = &self.time_slices else {
-            return;
-        };
-        let known = self.registry.get(interface);
-        let process = known.and_then(|known| self.processes.get(known.process as usize));
-        if let Some(process) = process {
-            let is_on = slices.is_on(process.node, process.job, self.now);
-            self.arrivals.all += 1;
-            self.arrivals.out_of_turn += u64::from(!is_on);
         }
     }
 

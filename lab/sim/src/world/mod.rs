@@ -102,23 +102,12 @@ pub struct Outcome {
     pub trace: String,
     /// What happened that not every world sees: ends of links, refusals, full sockets.
     pub seen: BTreeSet<Cow<'static, str>>,
-    /// Packets that came over links without a network, counted where jobs share processors.
-    pub arrivals: Arrivals,
     /// Messages by the case in which they were delivered, of each process that took some, where
     /// nodes have an input queue.
     pub delivered: BTreeMap<ProcessId, Delivered>,
     /// What went wrong: panics first, of programs or of what carries for them, then programs that
     /// nothing can wake any more.
     pub failures: Vec<String>,
-}
-
-/// Packets that came.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Arrivals {
-    /// All of them.
-    pub all: u64,
-    /// While another job had their receiver's processors.
-    pub out_of_turn: u64,
 }
 
 /// A world with programs whose borrows outlive it.
@@ -166,6 +155,14 @@ impl<'a> Simulation<'a> {
         // Looks take no time there, and each point that another task passes is looked at at once.
         self.kernel.settings.moment = Span::from_us(1_000);
         self.kernel.charges = Some(Charges::new(machine));
+    }
+
+    /// Has nodes with an input queue divert every message into the buffer of its process, to be
+    /// called after [`Self::set_machine`].
+    pub fn divert_all(&mut self) {
+        if let Some(queues) = &mut self.kernel.input_queues {
+            queues.diverts_all = true;
+        }
     }
 
     /// Has several jobs share the processors of all nodes. Programs are of job 0 unless
@@ -273,7 +270,6 @@ impl<'a> Simulation<'a> {
             sum: kernel.trace.sum(),
             trace: kernel.trace.take_text(),
             seen: kernel.seen,
-            arrivals: kernel.arrivals,
             delivered,
             failures: kernel.failures,
         }

@@ -23,8 +23,6 @@ const LINK_PACKETS: u32 = 1 << 24;
 /// Programs begin up to so late: in the same cycle on all nodes they would stay in step for ever,
 /// as their messages take no time.
 const BEGIN: Span = Span::from_ns(1_000);
-/// So much of a slice is divided among nodes.
-const PARTS: u64 = 1 << 20;
 
 /// Options of every end point: messages interrupt the program by themselves.
 pub fn options() -> UdmOptions {
@@ -42,10 +40,24 @@ pub struct Fugu {
     pub machine: Machine,
     /// Its nodes.
     pub nodes: usize,
-    /// The part of a slice by which nodes are out of step, if the program shares them.
-    pub skew: Option<f64>,
-    /// Decides how late each node is.
+    /// How late each node changes from job to job, if the program shares them with another.
+    pub late: Option<Vec<Span>>,
+    /// Every message takes the buffered path.
+    pub diverts_all: bool,
+    /// Decides when programs begin, and what their operations take.
     pub seed: u64,
+}
+
+/// Nodes that are out of step by a part of a slice: one is on time, one late by all of it, the
+/// others in between, as the seed says.
+pub fn out_of_step(nodes: usize, slice: Span, skew: f64, seed: u64) -> Vec<Span> {
+    let mut random = Random::new(seed);
+    let latest = (slice.as_ps() as f64 * skew) as u64;
+    let mut late: Vec<u64> = (0..nodes).map(|_| random.below(latest + 1)).collect();
+    let first = random.below(nodes as u64) as usize;
+    let last = (first + 1 + random.below(nodes as u64 - 1) as usize) % nodes;
+    (late[first], late[last]) = (0, latest);
+    late.into_iter().map(Span::from_ps).collect()
 }
 
 /// Handlers that ran.
@@ -61,15 +73,17 @@ pub struct Handled {
 #[derive(Clone, Debug)]
 pub struct SimProcessor {
     operation: Span,
+    spread_per_mille: u64,
     /// Decides by how much operations take more or less.
     random: Rc<RefCell<Random>>,
     handled: Rc<Cell<Handled>>,
 }
 
 impl SimProcessor {
-    fn new(operation: Span, random: Random) -> Self {
+    fn new(operation: Span, spread_per_mille: u64, random: Random) -> Self {
         Self {
             operation,
+            spread_per_mille,
             random: Rc::new(RefCell::new(random)),
             handled: Rc::default(),
         }
@@ -77,8 +91,7 @@ impl SimProcessor {
 
     fn time_of(&self, operations: u64) -> Span {
         let span = (self.operation * operations).as_ps();
-        let spread: u64 = std::env::var("SPREAD").map_or(250, |s| s.parse().unwrap());
-        let width = span * spread / 1000;
+        let width = span * self.spread_per_mille / 1_000;
         Span::from_ps(span - width + self.random.borrow_mut().below(2 * width + 1))
     }
 
@@ -203,20 +216,6 @@ impl<R> Run<R> {
 }
 
 impl Fugu {
-    /// How late each node is: one is on time, one late by all of the skew, the others in between.
-    pub fn late(&self, skew: f64, slice: Span) -> Vec<Span> {
-        let mut random = Random::new(self.seed);
-        let latest = (slice.as_ps() as f64 * skew) as u64;
-        let mut parts: Vec<u64> = (0..self.nodes).map(|_| random.below(PARTS + 1)).collect();
-        let first = random.below(self.nodes as u64) as usize;
-        let last = (first + 1 + random.below(self.nodes as u64 - 1) as usize) % self.nodes;
-        (parts[first], parts[last]) = (0, PARTS);
-        let late = |part| {
-            Span::from_ps((u128::from(latest) * u128::from(part) / u128::from(PARTS)) as u64)
-        };
-        parts.into_iter().map(late).collect()
-    }
-
     /// Runs a program on all nodes, whose operations take so long.
     pub fn run<R: Send>(
         &self,
@@ -233,13 +232,15 @@ impl Fugu {
             ..Settings::default()
         });
         world.set_machine(self.machine.clone());
-        let schedule = self.skew.map(|skew| {
-            let slice = self.machine.schedule(Vec::new()).slice;
-            self.machine.schedule(self.late(skew, slice))
-        });
+        if self.diverts_all {
+            world.divert_all();
+        }
+        let late = self.late.clone();
+        let schedule = late.map(|late| self.machine.schedule(late));
         if let Some(schedule) = &schedule {
             world.set_schedule(schedule.clone());
         }
+        let spread = self.machine.spread_per_mille();
         let mut begins = Random::new(self.seed).fork();
         let nodes: Vec<NodeId> = addresses.iter().map(|_| world.node(1)).collect();
         let mut processes: Vec<ProcessId> = Vec::new();
@@ -260,7 +261,7 @@ impl Fugu {
                     addresses: addresses.clone(),
                 };
                 let group = Group::new(manager, group).expect("a group of these nodes");
-                let processor = SimProcessor::new(operation, random.clone());
+                let processor = SimProcessor::new(operation, spread, random);
                 world::pause(begin);
                 let began = world::now();
                 let result = program(&group, &processor).unwrap_or_else(|error| panic!("{error}"));

@@ -1,99 +1,200 @@
-use hamlyn_programs::barrier::Barriers;
-use hamlyn_programs::enumerate::Enumeration;
-use hamlyn_programs::synth::Synth;
+//! A tenth of the reproduction: Tables 4 and 5 exactly, Table 6 and points of Figures 7 to 10, and
+//! changes that must change the answers. `hamlyn-lab reproduce udm` measures all of it.
 
-use super::fugu::{Fugu, options};
+use std::sync::LazyLock;
+
+use super::bench::{BUFFERED, Column, Program, Setting, Sharing, slower_synth, synth};
+use super::*;
 use crate::machine::Machine;
-use crate::time::Span;
+use crate::reproduce::report::{Entry, FigureVerdict};
+
+const QUICK: Extent = Extent { is_quick: true };
+
+fn settings() -> Vec<Setting> {
+    let programs = [QUICK.barriers(), QUICK.puzzle()];
+    let alone = programs.map(|program| Setting::new(program, Sharing::Alone, 1));
+    let mut settings = alone.to_vec();
+    for program in QUICK.programs() {
+        for skew in [0, 100, 200] {
+            settings.push(Setting::new(program, Sharing::Skewed(skew), 1));
+        }
+        settings.push(Setting::new(program, Sharing::Alone, 1));
+    }
+    settings
+}
+
+static BENCH: LazyLock<Bench> =
+    LazyLock::new(|| Bench::measure(&Machines::paper(), QUICK, &settings(), 2, || {}).unwrap());
+
+/// Rows of single messages.
+const COSTS: [&str; 10] = [
+    "T-113", "T-114", "T-115", "T-116", "T-156", "T-157", "T-159", "T-160", "T-237", "T-243",
+];
+
+fn report_on(rows: &[&str]) -> Report {
+    report_of(&Machines::paper(), &BENCH, |id| rows.contains(&id)).unwrap()
+}
+
+fn entry(id: &str) -> Entry {
+    report_on(&[id]).entry(id).unwrap().clone()
+}
+
+fn outcome(setting: Setting) -> bench::Outcome {
+    setting.measure(&Machines::paper()).unwrap()
+}
+
+/// Every cycle that is missing is a point that the layer does not pass.
+#[test]
+fn tables_4_and_5_come_out_to_the_cycle() {
+    for entry in report_on(&COSTS).entries {
+        assert!(!entry.figures.is_empty());
+        for figure in entry.figures {
+            let digits = if figure.unit == "times" { 0.005 } else { 0.0 };
+            let off = (figure.ours - figure.paper).abs();
+            assert!(off <= digits, "{}: {figure:?}", entry.id);
+        }
+    }
+}
 
 #[test]
-fn look() {
-    let machine = Machine::named("fugu-soft").unwrap();
-    for skew in [None, Some(0.0), Some(0.1), Some(0.2), Some(0.5)] {
-        let fugu = Fugu {
-            machine: machine.clone(),
-            nodes: 8,
-            skew,
-            seed: 1,
-        };
-        let t = std::time::Instant::now();
-        let run = fugu
-            .run(Span::from_ns(1), |group, processor| {
-                Barriers {
-                    barriers: 1000,
-                    round_operations: 455,
-                }
-                .run(group, options(), processor)
-            })
-            .unwrap();
-        println!(
-            "barrier {skew:?} {:?} cost {:?} msgs {} buffered {} pages {} hand {:?} took {:?}",
-            run.elapsed(),
-            run.cost(),
-            run.messages(),
-            run.buffered(),
-            run.pages_max(),
-            run.handler_time(),
-            t.elapsed()
-        );
+fn programs_send_what_the_paper_counts() {
+    let barriers = outcome(Setting::new(Program::Barrier(100), Sharing::Alone, 1));
+    assert_eq!(barriers.messages, 2_400);
+    // Positions and moves of the first eight moves, and the messages that end each of them.
+    let puzzle = BENCH
+        .outcome(Setting::new(QUICK.puzzle(), Sharing::Alone, 1))
+        .unwrap();
+    let moves = puzzle.counts.moves as f64;
+    assert!(puzzle.counts.positions > 10_000);
+    assert!(
+        (puzzle.messages as f64 / (moves * 7.0 / 8.0) - 1.0).abs() < 0.02,
+        "{puzzle:?}"
+    );
+}
+
+#[test]
+fn table_6_is_near() {
+    let barriers = BENCH
+        .outcome(Setting::new(QUICK.barriers(), Sharing::Alone, 1))
+        .unwrap();
+    assert!(
+        (barriers.elapsed / 1.85e6 - 1.0).abs() < 0.02,
+        "{barriers:?}"
+    );
+    let between = |setting| BENCH.outcome(setting).unwrap().between();
+    let puzzle = between(Setting::new(QUICK.puzzle(), Sharing::Alone, 1));
+    assert!((puzzle / 953.0 - 1.0).abs() < 0.1, "{puzzle}");
+}
+
+/// Of barrier about as many messages are buffered with twice the skew, of enum twice as many; and
+/// barrier gets longer as its nodes meet less.
+#[test]
+fn skew_buffers_and_slows_down() {
+    let [barrier, puzzle] = QUICK.programs();
+    let share = |program, skew| BENCH.buffered(program, skew).unwrap();
+    let of_barrier = share(barrier, 200) / share(barrier, 100);
+    assert!((0.7..1.4).contains(&of_barrier), "{of_barrier}");
+    let of_puzzle = share(puzzle, 200) / share(puzzle, 100);
+    assert!((of_puzzle / 2.0 - 1.0).abs() < 0.1, "{of_puzzle}");
+    let slower = |program| BENCH.slowdown(program, 200).unwrap();
+    assert!(slower(puzzle) < 1.05 && slower(barrier) > 1.15);
+    let twice = entry("T-199");
+    for figure in &twice.figures {
+        assert!((figure.ours - 2.0).abs() < 0.02, "{figure:?}");
     }
-    for skew in [None, Some(0.0), Some(0.1), Some(0.2), Some(0.5)] {
-        let fugu = Fugu {
-            machine: machine.clone(),
-            nodes: 8,
-            skew,
-            seed: 1,
-        };
-        let t = std::time::Instant::now();
-        let run = fugu
-            .run(Span::from_ns(12), |group, processor| {
-                Enumeration {
-                    moves_max: 8,
-                    ..Enumeration::PAPER
-                }
-                .run(group, options(), processor)
-            })
+    assert_eq!(twice.figures[0].verdict, FigureVerdict::PredictedHit);
+}
+
+/// The interval decides how much is buffered, and N, and what the buffered path costs.
+#[test]
+fn synth_buffers_as_its_settings_say() {
+    let share = |setting| outcome(setting).buffered;
+    let (fast, slow) = (share(synth(1_000, 50, 1)), share(synth(1_000, 700, 1)));
+    assert!(fast > 5.0 * slow && slow < 0.02, "{fast} {slow}");
+    assert!(share(synth(10, 50, 1)) < fast / 3.0);
+    let dear = outcome(slower_synth(1_000, BUFFERED[BUFFERED.len() - 1], 1));
+    assert!(dear.buffered > 0.2 && dear.advised > 0, "{dear:?}");
+}
+
+/// A handler costs what its column says, so a program on it does.
+#[test]
+fn columns_change_programs() {
+    let elapsed = |column, sharing| {
+        let setting = Setting::new(Program::Barrier(200), sharing, 1);
+        outcome(Setting { column, ..setting }).elapsed
+    };
+    let alone = |column| elapsed(column, Sharing::Alone);
+    assert!(alone(Column::Kernel) < alone(Column::Hard));
+    assert!(alone(Column::Hard) < alone(Column::Soft));
+    assert!(alone(Column::Soft) < elapsed(Column::Soft, Sharing::AllBuffered));
+    let all = Setting::new(Program::Barrier(200), Sharing::AllBuffered, 1);
+    assert_eq!(outcome(all).buffered, 1.0);
+}
+
+#[test]
+fn a_seed_decides_all() {
+    let setting = |seed| Setting::new(Program::Barrier(300), Sharing::Skewed(200), seed);
+    assert_eq!(outcome(setting(1)), outcome(setting(1)));
+    assert_ne!(outcome(setting(1)).elapsed, outcome(setting(2)).elapsed);
+}
+
+/// Only the timer differs between the two machines, and the work that is in one of them.
+#[test]
+fn soft_atomicity_is_the_timer() {
+    let Machines { hard, soft } = Machines::paper();
+    let (hard, soft) = (hard.numbers(), soft.numbers());
+    let of_work = |path: &str| path.starts_with("work.");
+    let differs = soft
+        .iter()
+        .filter(|number| !of_work(&number.path) && !hard.contains(number));
+    let paths: Vec<&str> = differs.map(|number| number.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["at.interrupt.handler_ended.1", "at.interrupt.upcall.3"]
+    );
+}
+
+#[test]
+fn every_number_of_the_machines_has_a_part() {
+    let settings = [
+        Setting::new(Program::Barrier(40), Sharing::Alone, 1),
+        Setting::new(Program::Barrier(400), Sharing::Skewed(300), 1),
+        Setting::new(Program::Enum(5), Sharing::Skewed(300), 1),
+        slower_synth(1_000, 800, 1),
+    ];
+    let measured = |machines: &Machines, machine: &Machine, all: bool| {
+        let costs = [0, 14].map(|words| costs::measure(machine, words).unwrap());
+        let settings = settings.iter().filter(|_| all);
+        let outcomes: Vec<_> = settings
+            .map(|setting| setting.measure(machines).unwrap())
+            .collect();
+        (costs, outcomes)
+    };
+    let paper = Machines::paper();
+    let before = measured(&paper, &paper.soft, true);
+    for number in paper.soft.numbers() {
+        let changed = paper
+            .soft
+            .with(&number.path, |value| value * 2.0 + 1.0)
             .unwrap();
-        println!(
-            "enum {skew:?} {:?} cost {:?} msgs {} buffered {} pages {} hand {:?} took {:?}",
-            run.elapsed(),
-            run.cost(),
-            run.messages(),
-            run.buffered(),
-            run.pages_max(),
-            run.handler_time(),
-            t.elapsed()
-        );
+        let is_cheap = measured(&paper, &changed, false).0 != before.0;
+        let machines = Machines {
+            soft: changed.clone(),
+            ..paper.clone()
+        };
+        let has_part = is_cheap || measured(&machines, &changed, true) != before;
+        assert!(has_part, "{}", number.path);
     }
-    for group in [10, 100, 1000] {
-        let fugu = Fugu {
-            machine: machine.clone(),
-            nodes: 4,
-            skew: Some(0.01),
-            seed: 1,
-        };
-        let t = std::time::Instant::now();
-        let run = fugu
-            .run(Span::from_ns(1), |g, processor| {
-                Synth {
-                    group,
-                    groups: 10000 / group,
-                    between: 275,
-                    stall: 168,
-                    seed: 1,
-                }
-                .run(g, options(), processor)
-            })
-            .unwrap();
-        println!(
-            "synth {group} {:?} cost {:?} msgs {} buffered {} pages {} hand {:?} took {:?}",
-            run.elapsed(),
-            run.cost(),
-            run.messages(),
-            run.buffered(),
-            run.pages_max(),
-            run.handler_time(),
-            t.elapsed()
-        );
+}
+
+/// `docs/reproduce-udm.md` has the figures of these rows.
+#[test]
+fn the_document_says_what_is() {
+    let document = include_str!("../../../../../docs/reproduce-udm.md");
+    for entry in report_on(&COSTS).entries {
+        for figure in &entry.figures {
+            let line = figure.document_row(&entry.id);
+            assert!(document.contains(&line), "missing: {line}");
+        }
     }
 }
