@@ -241,8 +241,6 @@ pub(crate) struct KernelSection {
     pub(crate) line_bytes: Count,
     /// Bytes of a message besides its data.
     pub(crate) header_bytes: Count,
-    /// Pages at which the scheduler is told of a process.
-    pub(crate) advise_pages: Count,
 }
 
 /// The computation of programs.

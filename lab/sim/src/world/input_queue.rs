@@ -37,8 +37,6 @@ pub struct Delivered {
     pub episodes: u64,
     /// The most pages of its buffer at once.
     pub pages_max: u64,
-    /// Times that the scheduler was told of it.
-    pub advised: u64,
     /// The time that its insertions took while another job had the processor.
     pub inserted_elsewhere: Span,
     /// The time of its shortest insertion.
@@ -71,7 +69,6 @@ struct Reader {
     is_interrupt: bool,
     /// The task that computes, or waits, until a message is there.
     interrupts: Option<u32>,
-    advised: u64,
     inserted_elsewhere: Span,
     insertion_min: Option<Span>,
     insertion_max: Span,
@@ -124,7 +121,7 @@ impl Kernel {
             page_bytes: section.page_bytes.0,
             line_bytes: section.line_bytes.0,
             frames: u64::MAX,
-            advise_pages: section.advise_pages.0,
+            advise_pages: u64::MAX,
             suspend_pages: u64::MAX,
         };
         queues.nodes = (self.nodes.iter())
@@ -205,12 +202,8 @@ impl Kernel {
                     message,
                     pages,
                 } => self.pay_for_insertion(node, gid, message, pages),
-                Step::AdviseGang { gid } => {
-                    if let Some(reader) = self.reader_of(node, gid) {
-                        reader.advised += 1;
-                    }
-                }
-                Step::Suspend { .. } => {}
+                // No run fills so many pages.
+                Step::AdviseGang { .. } | Step::Suspend { .. } => {}
                 Step::Refused { gid, .. } | Step::Stalled { gid } => {
                     self.fail(format!("node {node} takes no message of {gid:?}: {step:?}"));
                 }
@@ -377,7 +370,6 @@ impl Kernel {
                 buffered: counts.buffered,
                 episodes: counts.episodes,
                 pages_max: counts.pages_max,
-                advised: reader.advised,
                 inserted_elsewhere: reader.inserted_elsewhere,
                 insertion_min: reader.insertion_min.unwrap_or_default(),
                 insertion_max: reader.insertion_max,

@@ -26,16 +26,17 @@ const SYNTH_SKEW: u32 = 10;
 /// N of synth-N (T-211).
 pub const GROUPS: [u32; 3] = [10, 100, 1_000];
 /// Requests of each node of synth-N.
-const REQUESTS: u32 = 6_000;
+const REQUESTS: u32 = 4_000;
 /// Cycles between requests in Figure 9. The paper's points are lost.
 pub const BETWEEN: [u64; 11] = [50, 75, 100, 150, 200, 275, 350, 435, 522, 700, 1_000];
 /// Cycles of the buffered path in Figure 10, the first as it is.
-pub const BUFFERED: [u64; 9] = [232, 260, 300, 350, 400, 450, 500, 600, 800];
+pub const BUFFERED: [u64; 11] = [232, 260, 300, 350, 400, 450, 500, 600, 800, 1_200, 2_000];
 /// Cycles between requests in Figure 10 (T-218).
 pub const BETWEEN_10: u64 = 275;
 /// Cycles of the handler of a request (T-209), of which an interrupt takes 115 and its answer 7.
 const HANDLER: u64 = 290;
-const STALL: u64 = HANDLER - 115 - 7;
+/// What is left of them for its stall.
+pub(super) const STALL: u64 = HANDLER - 115 - 7;
 /// See the machine's file.
 const CYCLE: Span = Span::from_ns(1);
 /// Barriers of the paper.
@@ -111,8 +112,6 @@ pub struct Outcome {
     pub pages_max: u64,
     /// The average time of a handler.
     pub handler: f64,
-    /// Times that the scheduler was told of a node.
-    pub advised: u64,
     /// The sums of an enumeration.
     pub counts: Counts,
 }
@@ -131,7 +130,6 @@ impl Outcome {
             episodes: run.sum(|delivered| delivered.episodes),
             pages_max: run.pages_max(),
             handler: cycles(run.handler_time()),
-            advised: run.sum(|delivered| delivered.advised),
             counts,
         }
     }

@@ -103,7 +103,6 @@ pub(super) fn of(id: &str) -> Option<Experiment<Bench>> {
         "T-202" => Judged(only_buffering),
         "T-203" => Judged(least_and_most),
         "T-204" => Judged(soon_empty),
-        "T-206" => Judged(overflow),
         "T-214" => Judged(small_above),
         "T-215" => Judged(ordered_below),
         "T-219" => Judged(ten_is_flat),
@@ -433,25 +432,6 @@ fn large_beyond(bench: &Bench) -> Judged {
             "percent of synth-100 by cost: {}; of synth-1000: {}",
             percent(&hundred),
             percent(&thousand)
-        ),
-    ))
-}
-
-fn overflow(bench: &Bench) -> Judged {
-    let advised = |buffered| {
-        bench.average(
-            |seed| slower_synth(GROUPS[2], buffered, seed),
-            |outcome| outcome.advised as f64,
-        )
-    };
-    let (few, many) = (
-        advised(BUFFERED[0])?,
-        advised(BUFFERED[BUFFERED.len() - 1])?,
-    );
-    Ok((
-        few == 0.0 && many > 0.0,
-        format!(
-            "synth-1000: the scheduler is told {few:.1} times as it is, {many:.1} times where the buffered path takes 800"
         ),
     ))
 }
