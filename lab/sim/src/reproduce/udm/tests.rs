@@ -3,11 +3,16 @@
 
 use std::sync::LazyLock;
 
+use hamlyn_programs::Processor as _;
+use hamlyn_udm::Udm;
+
 use super::bench::{BUFFERED, Column, Program, Setting, Sharing, slower_synth, synth};
+use super::fugu::{Fugu, options};
 use super::*;
 use crate::machine::Machine;
 use crate::reproduce::report::{Entry, FigureVerdict};
-use crate::time::Span;
+use crate::time::{Span, Time};
+use crate::world;
 
 const QUICK: Extent = Extent { is_quick: true };
 
@@ -107,6 +112,49 @@ fn few_pages_hold_what_is_buffered() {
         pages.iter().all(|pages| (1..7).contains(pages)),
         "{pages:?}"
     );
+}
+
+/// A node computes so many cycles, and one message comes meanwhile: how long it takes, and the time
+/// of insertions that it does not pay for.
+fn computing(cycles: u64, sent_at: Time, late: Option<Vec<Span>>, diverts_all: bool) -> [u64; 2] {
+    let fugu = Fugu {
+        machine: Machines::paper().soft.with("work.spread", |_| 0.0).unwrap(),
+        nodes: 2,
+        late,
+        diverts_all,
+        seed: 1,
+    };
+    let run = fugu.run(Span::from_ns(1), |group, processor| {
+        let mut udm = Udm::open(group, "computing", options(), (), options().wait)?;
+        udm.on(0, |arrival| arrival.extract())?;
+        if udm.me() == 0 {
+            world::pause(sent_at.since(world::now()));
+            udm.inject(1, 0, &[])?;
+            return Ok(Span::ZERO);
+        }
+        let began = world::now();
+        processor.compute(&mut udm, cycles)?;
+        Ok(world::now().since(began))
+    });
+    let run = run.unwrap();
+    let computed = &run.nodes[1];
+    [computed.result, computed.delivered.inserted_elsewhere].map(Span::as_ns)
+}
+
+/// An interrupt or an insertion delays the program that has the processor, by what it takes, and
+/// none that has not.
+#[test]
+fn whoever_has_the_processor_pays() {
+    let soon = Time::from_ns(5_000);
+    assert_eq!(computing(20_000, soon, None, false), [20_000 + 115, 0]);
+    assert_eq!(
+        computing(20_000, soon, None, true),
+        [20_000 + 3_162 + 52, 0]
+    );
+    // The receiver has its processor from 250,000 to 750,000, and from 1,250,000 on.
+    let late = Some(vec![Span::ZERO, Span::from_ns(250_000)]);
+    let elsewhere = computing(600_000, Time::from_ns(1_050_000), late, false);
+    assert_eq!(elsewhere, [1_100_000 + 52, 3_162]);
 }
 
 #[test]
@@ -242,19 +290,6 @@ fn every_number_of_the_machines_has_a_part() {
         let has_part = is_cheap || measured(&machines, &changed, true) != before;
         assert!(has_part, "{}", number.path);
     }
-}
-
-#[test]
-#[ignore]
-fn dump() {
-    let settings = Extent::default().settings();
-    let bench = Bench::measure(&Machines::paper(), Extent::default(), &settings, 2, || {}).unwrap();
-    let report = report(&Machines::paper(), &bench).unwrap();
-    std::fs::write(
-        "/tmp/udm.json",
-        serde_json::to_string_pretty(&report).unwrap(),
-    )
-    .unwrap();
 }
 
 /// `docs/reproduce-udm.md` has the figures of these rows.
