@@ -24,11 +24,13 @@ fn on_nodes<R: Send>(
             addresses: addresses.clone(),
         };
         let group = Group::new(manager, options).unwrap();
-        let mut options = UdmOptions::default();
-        options.wait = Wait::millis(20_000);
-        options.interrupt = match me % 2 {
-            0 => Interrupt::Safepoint,
-            _ => Interrupt::Polling,
+        let options = UdmOptions {
+            wait: Wait::millis(20_000),
+            interrupt: match me % 2 {
+                0 => Interrupt::Safepoint,
+                _ => Interrupt::Polling,
+            },
+            ..UdmOptions::default()
         };
         let result = program(&group, options).unwrap();
         // A node that ends takes what others still have to say to it along.
