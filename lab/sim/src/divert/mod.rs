@@ -1,8 +1,8 @@
 //! Diversion: what the kernel of a node with one input queue does with messages that their program
 //! cannot take at once (T 4.1, T 4.2).
 //!
-//! A message waits at the head of the node's input queue for the program that runs, if it is of that
-//! program's group and the program is not in *buffered mode*. Any other message the kernel takes
+//! A message waits at the head of the node's input queue for the program that runs, if it is of
+//! that program's group and the program is not in *buffered mode*. Any other message the kernel takes
 //! away: it inserts it at the end of the buffer of the group's process, or refuses it if the node
 //! has none. A process is in buffered mode from its first inserted message until it has disposed of
 //! the last one. Its buffer is virtual memory, whose pages are there from the first byte that is

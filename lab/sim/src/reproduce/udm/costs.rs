@@ -14,8 +14,8 @@ use crate::world;
 const HANDLER: u16 = 0;
 /// Messages that are buffered one after the other: more than a page of them.
 const MANY: u32 = 400;
-/// The sender begins then: all is ready, and the receiver's program, if it is half a slice late, has
-/// no processor.
+/// The sender begins then: all is ready, and the receiver's program, if it is half a slice late,
+/// has no processor.
 const SENDS: Time = Time::from_ns(1_050_000);
 /// The receiver that polls begins then.
 const POLLS: Time = Time::from_ns(1_200_000);
@@ -27,7 +27,7 @@ pub struct Costs {
     pub send: Span,
     /// From the interrupt to its handler.
     pub entry: Span,
-    /// From the interrupt until the program goes on: the handler extracts it, and does nothing else.
+    /// From the interrupt until the program goes on: the handler only extracts it.
     pub interrupt: Span,
     /// The call that polls once.
     pub polling: Span,
