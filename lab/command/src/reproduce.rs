@@ -3,7 +3,9 @@
 
 mod am2;
 mod beyond;
+mod narrow;
 pub(crate) mod plot;
+mod udm;
 mod words;
 
 use std::path::PathBuf;
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use hamlyn_sim::machine::Machine;
-use hamlyn_sim::reproduce::{Entry, FigureVerdict, Plot, Report, first_look, hamlyn, split_c};
+use hamlyn_sim::reproduce::{Entry, FigureVerdict, Plot, Report, hamlyn, split_c};
 
 use hamlyn_cli::terminal::table;
 use words::{VERDICTS, amount, judgement, set_width, verdict, with_unit};
@@ -21,6 +23,7 @@ pub(crate) struct Arguments {
     /// What.
     what: What,
     /// With `beyond`: 8 and 64 hosts only, at fewer loads. With `am2`: up to 16 clients and nodes.
+    /// With `udm`: a tenth of each program, once.
     #[arg(long)]
     quick: bool,
     /// Print one JSON object instead of the tables.
@@ -42,9 +45,9 @@ enum What {
     /// The paper: Virtual network transport protocols for Myrinet, 1997: Figures 5 to 11 and Table
     /// 1, by the layer of Active Messages on its cluster of 100 hosts. Takes some minutes.
     Am2,
-    /// Experiments on the machine of a paper whose layer is to come: a null message of two-case
-    /// delivery by polling and by interrupt, and jobs that share processors.
-    FirstLook,
+    /// The paper: Exploiting two-case delivery for fast protected messaging, 1998: Tables 4 to 6 and
+    /// Figures 7 to 10, by programs of User Direct Messaging on its machine. Takes a minute or two.
+    Udm,
     /// The same experiments on an assumed host pair of today, and the saturation of networks with
     /// 8, 64 and 1,024 hosts.
     Beyond,
@@ -52,11 +55,8 @@ enum What {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.what {
-        What::Hamlyn | What::Splitc | What::FirstLook if arguments.quick => {
-            bail!("--quick is for `beyond` and `am2`; the others take some seconds at most")
-        }
-        What::FirstLook if arguments.plot.is_some() => {
-            bail!("--plot is for the others; a first look has no curves")
+        What::Hamlyn | What::Splitc if arguments.quick => {
+            bail!("--quick is for `beyond`, `am2` and `udm`; the others take some seconds at most")
         }
         What::Hamlyn => {
             let report = hamlyn::report(&Machine::hamlyn())?;
@@ -73,7 +73,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             let reproduced = am2::measure(arguments.quick)?;
             print(arguments, &reproduced, &reproduced.report.plots, am2::show)?;
         }
-        What::FirstLook => print(arguments, &first_look::reports()?, &[], show_first_look)?,
+        What::Udm => {
+            let reproduced = udm::measure(arguments.quick)?;
+            print(arguments, &reproduced, &reproduced.report.plots, udm::show)?;
+        }
         What::Beyond => {
             let beyond = beyond::measure(arguments.quick)?;
             print(arguments, &beyond, &beyond.plots, beyond::show)?;
@@ -227,17 +230,6 @@ fn cell_of(entry: Option<&Entry>, digits: usize) -> String {
         };
         format!("{} {:.digits$}{mark}", figure.paper, figure.ours)
     })
-}
-
-/// Every machine: its figures, and what they come to.
-fn show_first_look(reports: &Vec<Report>) {
-    for report in reports {
-        println!("{}", report.machine);
-        show_numbers(report);
-        remarks(&report.entries);
-        summary(report);
-        println!();
-    }
 }
 
 fn show_numbers(report: &Report) {

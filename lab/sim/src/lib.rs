@@ -46,6 +46,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod divert;
 mod event_queue;
 pub mod host;
 pub mod link;

@@ -149,7 +149,11 @@ impl Kernel {
         }
         let known = self.processes.get(process as usize)?;
         let identity = Destination {
-            node: known.node,
+            // Nodes with an input queue are one machine: messages of a node come in order.
+            node: match self.input_queues {
+                Some(_) => 0,
+                None => known.node,
+            },
             user: known.user,
             interface: self.random.bits(),
         };
@@ -253,6 +257,10 @@ impl Kernel {
         };
         let out = self.channels.open(from, to, path, room);
         let back = self.channels.open(to, from, path, room);
+        if self.input_queues.is_some() {
+            self.channels.show(out, 0);
+            self.channels.show(back, 0);
+        }
         let medium = |peer_token, into, out_of| Medium::Channels {
             peer_token,
             into,

@@ -73,6 +73,9 @@ pub(crate) struct Channel {
     /// The wire is busy until then.
     busy_until: Time,
     arrived: VecDeque<Packet>,
+    /// The receiver sees no packets beyond that number: others are before them in the input queue
+    /// of its node.
+    shown: u64,
     announced: Announced,
     announcements: u64,
     /// What was announced since the last barrier of the receiver, or of the sender, and the other
@@ -93,6 +96,14 @@ pub(crate) struct Channel {
     deaf: bool,
     /// To be called when nothing is on the way any more.
     at_rest: Option<AtRest>,
+}
+
+impl Channel {
+    /// Whether the receiver sees a packet that has come and was not taken.
+    fn shows_first(&self) -> bool {
+        let first = self.arrived.front();
+        first.is_some_and(|packet| packet.number <= self.shown)
+    }
 }
 
 /// What follows when a channel has come to rest.
@@ -138,6 +149,7 @@ impl Channels {
             on_the_way: 0,
             busy_until: Time::ZERO,
             arrived: VecDeque::new(),
+            shown: u64::MAX,
             announced: Announced::Awake,
             announcements: 0,
             rung: 0,
@@ -179,14 +191,32 @@ impl Channels {
     /// Whether something has come that was not taken.
     pub(crate) fn is_pending(&self, channel: u32) -> bool {
         self.get(channel)
-            .is_some_and(|channel| !channel.arrived.is_empty())
+            .is_some_and(|channel| channel.shows_first())
     }
 
     /// Moves what has come into the receiver's hands.
     pub(crate) fn collect(&mut self, channel: u32, into: &mut VecDeque<Packet>) {
-        if let Some(channel) = self.get_mut(channel) {
-            into.append(&mut channel.arrived);
+        let Some(channel) = self.get_mut(channel) else {
+            return;
+        };
+        if channel.shown == u64::MAX {
+            return into.append(&mut channel.arrived);
         }
+        while channel.shows_first() {
+            into.extend(channel.arrived.pop_front());
+        }
+    }
+
+    /// The receiver sees packets up to that number.
+    pub(crate) fn show(&mut self, channel: u32, number: u64) {
+        if let Some(channel) = self.get_mut(channel) {
+            channel.shown = number;
+        }
+    }
+
+    /// The receiver of a channel.
+    pub(crate) fn receiver(&self, channel: u32) -> Option<u32> {
+        self.get(channel).map(|channel| channel.to)
     }
 
     pub(crate) fn returned(&self, channel: u32) -> u64 {
@@ -365,8 +395,8 @@ impl Kernel {
         };
         channel.on_the_way -= 1;
         let at_rest = channel.at_rest.take_if(|_| channel.on_the_way == 0);
-        let to = channel.to;
         let header = content.header;
+        let (packet, packet_bytes) = (content.number, content.bytes.len() as u64);
         let heard = !channel.deaf;
         if heard {
             channel.arrived.push_back(content);
@@ -381,15 +411,10 @@ impl Kernel {
             )
         });
         if heard {
-            self.count_arrival(to);
-            self.wake_interface(to);
-            let delay = self.settings.ring_delay;
-            if delay == Span::ZERO {
-                self.ring_if_asleep(number);
+            if self.input_queues.is_some() {
+                self.enter_input_queue(number, packet, packet_bytes);
             } else {
-                let random = &mut self.channels.random;
-                let at = now + Span::from_ps(random.below(delay.as_ps()));
-                self.schedule(at, What::Look { channel: number });
+                self.tell_receiver(number);
             }
         }
         if let Some(AtRest {
@@ -399,6 +424,21 @@ impl Kernel {
         }) = at_rest
         {
             self.send_lost(interface, token, cause);
+        }
+    }
+
+    /// The receiver finds a packet, if it looks, and its sender sees to it that it does.
+    pub(crate) fn tell_receiver(&mut self, number: u32) {
+        let Some(to) = self.channels.receiver(number) else {
+            return;
+        };
+        self.wake_interface(to);
+        let delay = self.settings.ring_delay;
+        if delay == Span::ZERO {
+            self.ring_if_asleep(number);
+        } else {
+            let later = Span::from_ps(self.channels.random.below(delay.as_ps()));
+            self.schedule(self.now() + later, What::Look { channel: number });
         }
     }
 

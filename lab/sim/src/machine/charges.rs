@@ -12,6 +12,17 @@ use hamlyn_engine::point::Point;
 use super::machine_file::Machine;
 use crate::time::{Span, Time};
 
+/// The way in which a message comes to a program on a node with one input queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Delivery {
+    /// The program looks for it.
+    Polled,
+    /// It interrupts the program.
+    Interrupt,
+    /// It is in the program's buffer, wherever the program found it.
+    Buffered,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Charges {
@@ -55,6 +66,24 @@ impl Charges {
         } else {
             "processor"
         };
+        self.pass_as(actor, node, point, now)
+    }
+
+    /// The same for what the program does with a message that came in that way: like all else, if
+    /// the machine's file says nothing of that.
+    pub(crate) fn pass_for(&mut self, way: Delivery, node: u32, point: Point, now: Time) -> Span {
+        let actor = match way {
+            Delivery::Polled => "processor",
+            Delivery::Interrupt => "interrupt",
+            Delivery::Buffered => "buffered",
+        };
+        match self.machine.says(actor, point) {
+            true => self.pass_as(actor, node, point, now),
+            false => self.pass_as("processor", node, point, now),
+        }
+    }
+
+    fn pass_as(&mut self, actor: &str, node: u32, point: Point, now: Time) -> Span {
         let raw = self.machine.software("raw");
         let mut at = now;
         match point {

@@ -227,6 +227,32 @@ struct ScheduleSection {
     jobs: Count,
 }
 
+/// The kernel of a node that has one input queue for all of its processes: what it does with
+/// messages that their program cannot take. A machine without one has a queue for each link.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KernelSection {
+    /// Inserting a message into the buffer of a process.
+    pub(crate) insert: Time,
+    /// Taking a page for it.
+    pub(crate) page: Time,
+    pub(crate) page_bytes: Count,
+    /// A message in a buffer takes a multiple of so many bytes.
+    pub(crate) line_bytes: Count,
+    /// Bytes of a message besides its data.
+    pub(crate) header_bytes: Count,
+}
+
+/// The computation of programs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WorkSection {
+    /// By how much an operation takes more or less than on average.
+    spread: Count,
+    /// An operation of each program.
+    operation: BTreeMap<String, Time>,
+}
+
 /// Latencies during which nothing is occupied: others use the same way meanwhile.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -260,8 +286,14 @@ struct Sections {
     #[serde(default)]
     schedule: ScheduleSection,
     network: Option<NetworkSection>,
-    at: BTreeMap<String, BTreeMap<PointName, Vec<RawStep>>>,
+    kernel: Option<KernelSection>,
+    #[serde(default)]
+    work: WorkSection,
+    at: Scripts,
 }
+
+/// By who does it and at which point: the steps.
+type Scripts = BTreeMap<String, BTreeMap<PointName, Vec<RawStep>>>;
 
 /// A machine. Clones share what was read.
 #[derive(Clone, Debug)]
@@ -269,8 +301,7 @@ pub struct Machine {
     file: Arc<Value>,
     sections: Arc<Sections>,
     topology: Option<Arc<Topology>>,
-    /// By who does it and at which point: what is occupied.
-    scripts: Arc<BTreeMap<(String, PointName), Vec<RawStep>>>,
+    scripts: Arc<Scripts>,
 }
 
 impl Machine {
@@ -287,12 +318,7 @@ impl Machine {
             .clone()
             .try_into()
             .map_err(|error: toml::de::Error| MachineError::Malformed(error.to_string()))?;
-        let mut scripts = BTreeMap::new();
-        for (actor, points) in &sections.at {
-            for (point, steps) in points {
-                scripts.insert((actor.clone(), *point), steps.clone());
-            }
-        }
+        let scripts = sections.at.clone();
         let network = sections.network.as_ref();
         let topology = network.map(|network| network.topology(&sections.link));
         let machine = Self {
@@ -301,7 +327,11 @@ impl Machine {
             sections: Arc::new(sections),
             scripts: Arc::new(scripts),
         };
-        let steps = machine.scripts.values().flatten();
+        let steps = machine
+            .scripts
+            .values()
+            .flat_map(BTreeMap::values)
+            .flatten();
         let on = steps.filter_map(|step| step.on.as_deref());
         let ways = machine
             .sections
@@ -334,11 +364,13 @@ impl Machine {
     /// The same, whose interface does besides what the file says of that actor.
     pub fn besides(&self, other: &str) -> Self {
         let mut scripts = (*self.scripts).clone();
-        for ((actor, point), steps) in self.scripts.iter() {
-            if actor == other {
-                let of_interface = scripts.entry(("interface".to_owned(), *point));
-                of_interface.or_default().extend(steps.iter().cloned());
-            }
+        let others = self.scripts.get(other).into_iter().flatten();
+        let of_interface = scripts.entry("interface".to_owned()).or_default();
+        for (point, steps) in others {
+            of_interface
+                .entry(*point)
+                .or_default()
+                .extend(steps.iter().cloned());
         }
         Self {
             scripts: Arc::new(scripts),
@@ -390,7 +422,9 @@ impl Machine {
     /// The same where what that actor does at a point takes no time.
     pub fn without(&self, actor: &str, point: PointName) -> Self {
         let mut scripts = (*self.scripts).clone();
-        scripts.remove(&(actor.to_owned(), point));
+        if let Some(points) = scripts.get_mut(actor) {
+            points.remove(&point);
+        }
         Self {
             scripts: Arc::new(scripts),
             ..self.clone()
@@ -400,7 +434,7 @@ impl Machine {
     /// The same where nothing moves to or from host memory at those points.
     pub fn free_of_dma(&self, points: &[PointName]) -> Self {
         let mut scripts = (*self.scripts).clone();
-        for ((_, point), steps) in &mut scripts {
+        for (point, steps) in scripts.values_mut().flatten() {
             steps.retain(|step| step.dma.is_none() || !points.contains(point));
         }
         Self {
@@ -412,7 +446,7 @@ impl Machine {
     /// The same where a resource is never occupied by steps of its own; DMA stays.
     pub fn free_of(&self, resource: &str) -> Self {
         let mut scripts = (*self.scripts).clone();
-        for steps in scripts.values_mut() {
+        for steps in scripts.values_mut().flat_map(BTreeMap::values_mut) {
             steps.retain(|step| step.on.as_deref() != Some(resource));
         }
         Self {
@@ -441,10 +475,17 @@ impl Machine {
         entry.map_or(Component::Waiting, |entry| entry.row)
     }
 
+    /// Whether the file says what that actor does at a point, be it nothing.
+    pub(crate) fn says(&self, actor: &str, point: Point) -> bool {
+        let (name, _) = PointName::of(point);
+        let points = self.scripts.get(actor);
+        points.is_some_and(|points| points.contains_key(&name))
+    }
+
     /// What that actor does at a point.
     pub(crate) fn steps(&self, actor: &str, point: Point) -> Vec<Step> {
         let (name, bytes) = PointName::of(point);
-        let script = self.scripts.get(&(actor.to_owned(), name));
+        let script = self.scripts.get(actor).and_then(|points| points.get(&name));
         let steps = script.into_iter().flatten();
         steps.filter_map(|step| self.step(step, bytes)).collect()
     }
@@ -485,12 +526,33 @@ impl Machine {
 
     /// Whether anything is said of ports.
     pub(crate) fn has_ports(&self) -> bool {
-        self.scripts.keys().any(|(_, point)| point.is_of_ports())
+        self.has_point(PointName::is_of_ports)
     }
 
     /// Whether anything is said of user direct messaging.
     pub(crate) fn has_udm(&self) -> bool {
-        self.scripts.keys().any(|(_, point)| point.is_of_udm())
+        self.has_point(PointName::is_of_udm)
+    }
+
+    fn has_point(&self, is_it: impl Fn(PointName) -> bool) -> bool {
+        let mut points = self.scripts.values().flat_map(BTreeMap::keys);
+        points.any(|point| is_it(*point))
+    }
+
+    /// The kernel behind the input queue, if nodes have one queue for all links.
+    pub(crate) fn kernel(&self) -> Option<&KernelSection> {
+        self.sections.kernel.as_ref()
+    }
+
+    /// An operation of that program.
+    pub(crate) fn operation(&self, program: &str) -> Span {
+        let operation = self.sections.work.operation.get(program);
+        operation.copied().unwrap_or_default().0
+    }
+
+    /// By how many thousandths an operation takes more or less than on average.
+    pub(crate) fn spread_per_mille(&self) -> u64 {
+        self.sections.work.spread.0.min(1_000)
     }
 
     pub(crate) fn bus(&self) -> Option<&Bus> {
@@ -578,11 +640,12 @@ impl Machine {
 }
 
 /// The files that are in the program.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     include_str!("../../machines/hamlyn.toml"),
     include_str!("../../machines/pair-of-today.toml"),
     include_str!("../../machines/now-virtual-networks.toml"),
     include_str!("../../machines/fugu.toml"),
+    include_str!("../../machines/fugu-soft.toml"),
     include_str!("../../machines/cm5.toml"),
     include_str!("../../machines/paragon.toml"),
     include_str!("../../machines/cs2.toml"),

@@ -8,14 +8,13 @@
 
 pub mod am2;
 pub mod beyond;
-pub mod first_look;
-pub mod gang;
 pub mod hamlyn;
 pub mod measure;
 pub mod primitive;
 pub mod report;
 pub mod rows;
 pub mod split_c;
+pub mod udm;
 
 pub use report::{BarChart, Comparison, Entry, FigureVerdict, Headline, Plot, Report, Verdict};
 pub use rows::{Kind, Origin, Reading};

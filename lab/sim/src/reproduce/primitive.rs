@@ -21,14 +21,12 @@ use crate::machine::Machine;
 use crate::network::{Fabric, Routing, Topology};
 use crate::random::Random;
 use crate::time::{Span, Time};
-use crate::world::{self, Arrivals, NodeId, Settings, Simulation};
+use crate::world::{self, NodeId, Settings, Simulation};
 
 /// Messages of a round-trip experiment, each way.
 const ROUNDS: u64 = 40;
 /// Those of them that count.
 const COUNTED: std::ops::Range<u64> = 10..30;
-/// Messages of a flow, of which the second half counts: at first, queues fill.
-const MESSAGES: u64 = 2_000;
 const AREA_BYTES: u64 = 65_536;
 const QUEUE_ENTRIES: usize = 4_096;
 /// Everything is ready by then, and nothing of it is left.
@@ -60,22 +58,10 @@ pub struct Primitive {
     pub data_bytes: usize,
     /// How receivers wait.
     pub waiting: Waiting,
-    /// How late each node changes from job to job, if jobs share processors by the machine's time
-    /// slices.
-    pub late: Option<Vec<Span>>,
     /// Programs are on neighbouring hosts of a network; otherwise they are far apart.
     pub are_neighbours: bool,
     /// See [`Settings::lets_go_at_once`].
     pub lets_go_at_once: bool,
-}
-
-/// What a sender's part in a flow takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flow {
-    /// A call that sends, when everything is idle.
-    pub overhead: Span,
-    /// From message to message.
-    pub gap: Span,
 }
 
 /// A program's end of an experiment.
@@ -120,13 +106,6 @@ impl Party {
         let came = manager.session().rcv_block(queue, Wait::Forever);
         came.ok().flatten().expect("a message is on its way").word
     }
-
-    /// Takes a message if one is there.
-    pub(super) fn look(&mut self) -> bool {
-        let Self { manager, queue, .. } = self;
-        let came = manager.session().rcv(queue);
-        came.expect("the queue is long enough").is_some()
-    }
 }
 
 /// A program of an experiment: its name, and what it does with its end.
@@ -154,14 +133,13 @@ impl Primitive {
             strategy,
             data_bytes: 16,
             waiting: Waiting::Polls,
-            late: None,
             are_neighbours: false,
             lets_go_at_once: false,
         }
     }
 
-    /// Runs programs to their ends, each on a node of its own, and says what came how.
-    pub(super) fn run(&self, parts: Vec<Part<'_>>) -> Result<Arrivals, Failure> {
+    /// Runs programs to their ends, each on a node of its own.
+    pub(super) fn run(&self, parts: Vec<Part<'_>>) -> Result<(), Failure> {
         self.run_ends(|manager| offer(manager, self.data_bytes), parts)
     }
 
@@ -170,7 +148,7 @@ impl Primitive {
         &self,
         open: impl Fn(Manager<SimHost>) -> E + Send + Sync,
         parts: Vec<PartOf<'_, E>>,
-    ) -> Result<Arrivals, Failure> {
+    ) -> Result<(), Failure> {
         let mut world = Simulation::new(Settings {
             spin: match self.waiting {
                 Waiting::Polls => END.since(Time::ZERO),
@@ -193,9 +171,6 @@ impl Primitive {
             let fabric = Fabric::new(topology, Routing::Pair, &mut Random::new(0));
             let fabric = fabric.expect("it was checked when the machine's file was read");
             world.set_network(Box::new(fabric), TIMEOUT);
-        }
-        if let Some(late) = &self.late {
-            world.set_schedule(self.machine.schedule(late.clone()));
         }
         let processors = 1 + usize::from(self.strategy != Strategy::Proc);
         let hosts = topology.map_or(parts.len(), Topology::host_count);
@@ -224,7 +199,7 @@ impl Primitive {
         }
         let outcome = world.run(END);
         if outcome.failures.is_empty() {
-            Ok(outcome.arrivals)
+            Ok(())
         } else {
             Err(Failure::World(outcome.failures.join("; ")))
         }
@@ -291,111 +266,6 @@ impl Primitive {
         let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
         let counted = (COUNTED.end - COUNTED.start) * clients as u64;
         Ok(Span::from_ps(total.as_ps() / counted))
-    }
-
-    /// One program sends to so many others by turns, who only take what comes.
-    pub fn flow(&self, receivers: usize) -> Result<Flow, Failure> {
-        let names: Vec<String> = (0..receivers).map(|at| format!("sink-{at}")).collect();
-        let flow = Mutex::new(Flow::default());
-        let mut parts: Vec<Part<'_>> = Vec::new();
-        let (of_source, found) = (&names, &flow);
-        parts.push((
-            "source",
-            Box::new(move |end| {
-                let peers: Vec<Peer> = of_source.iter().map(|name| end.peer(name)).collect();
-                let overhead = timed(|| end.send(&peers[0], 0));
-                world::pause(QUIET);
-                let mut middle = world::now();
-                for number in 0..MESSAGES {
-                    if number == MESSAGES / 2 {
-                        middle = world::now();
-                    }
-                    end.send(&peers[number as usize % peers.len()], number);
-                }
-                let took = world::now().since(middle);
-                let gap = Span::from_ps(took.as_ps() / (MESSAGES / 2));
-                *found.lock().unwrap_or_else(PoisonError::into_inner) = Flow { overhead, gap };
-            }),
-        ));
-        for (at, name) in names.iter().enumerate() {
-            let mut left = (MESSAGES / receivers as u64) + u64::from(at == 0);
-            parts.push((
-                name,
-                Box::new(move |end| {
-                    while left != 0 {
-                        end.receive();
-                        left -= 1;
-                    }
-                }),
-            ));
-        }
-        self.run(parts)?;
-        Ok(flow.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Two programs send to each other all the time: from message to message of each.
-    pub fn exchange(&self) -> Result<Span, Failure> {
-        let gap = Mutex::new(Span::ZERO);
-        let part = |peer: &'static str| {
-            let gap = &gap;
-            move |end: &mut Party| {
-                let peer = end.peer(peer);
-                world::pause(QUIET);
-                let (mut middle, mut came) = (world::now(), 0);
-                for number in 0..MESSAGES {
-                    if number == MESSAGES / 2 {
-                        middle = world::now();
-                    }
-                    end.send(&peer, number);
-                    while end.look() {
-                        came += 1;
-                    }
-                }
-                let took = world::now().since(middle);
-                let each = Span::from_ps(took.as_ps() / (MESSAGES / 2));
-                *gap.lock().unwrap_or_else(PoisonError::into_inner) = each;
-                while came < MESSAGES {
-                    end.receive();
-                    came += 1;
-                }
-            }
-        };
-        let parts: Vec<Part<'_>> = vec![
-            ("one", Box::new(part("other"))),
-            ("other", Box::new(part("one"))),
-        ];
-        self.run(parts)?;
-        Ok(gap.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// What a program takes to have a message that is there already.
-    pub fn taking(&self) -> Result<Span, Failure> {
-        let found = Mutex::new(Span::ZERO);
-        let taken = &found;
-        let parts: Vec<Part<'_>> = vec![
-            (
-                "source",
-                Box::new(|end| {
-                    let sink = end.peer("sink");
-                    end.send(&sink, 0);
-                    world::pause(QUIET);
-                    end.send(&sink, 1);
-                }),
-            ),
-            (
-                "sink",
-                Box::new(move |end| {
-                    // The first is looked for; the second comes while nobody looks.
-                    end.receive();
-                    world::pause(QUIET * 2);
-                    *taken.lock().unwrap_or_else(PoisonError::into_inner) = timed(|| {
-                        end.look();
-                    });
-                }),
-            ),
-        ];
-        self.run(parts)?;
-        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

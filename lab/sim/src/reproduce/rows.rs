@@ -76,7 +76,7 @@ pub struct Figure {
 pub struct Row {
     /// Its identifier.
     pub id: String,
-    /// The machine that it is about, if the paper has several or there is only a first look at it.
+    /// The machine that it is about, if the paper has several.
     pub machine: Option<String>,
     /// Its kind.
     pub kind: Kind,

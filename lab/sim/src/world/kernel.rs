@@ -20,9 +20,10 @@ use crate::machine::charges::Charges;
 use crate::random::Random;
 use crate::reference::Violation;
 use crate::time::{Span, Time};
+use crate::world::input_queue::InputQueues;
 use crate::world::task::{self, OPERATIONS_MAX, PendingTask, Tasks};
 use crate::world::trace::Trace;
-use crate::world::{Arrivals, Node, Process, Schedule, Settings};
+use crate::world::{Node, Process, Schedule, Settings};
 
 /// More events at one instant than that, and the world ends: no scenario has a thousandth of it.
 const EVENTS_AT_ONCE_MAX: u64 = 1 << 22;
@@ -40,6 +41,10 @@ pub(crate) enum What {
     Network,
     /// The UDP endpoint of an interface is polled by its host.
     Endpoint { interface: u32 },
+    /// A node changes from job to job.
+    Change { node: u32 },
+    /// A message that was inserted into the buffer of a process can be read.
+    Show { process: u32 },
     /// A number of the world's own actions is due.
     Act { number: u32 },
 }
@@ -67,6 +72,8 @@ pub(crate) struct Kernel {
     pub(crate) frames: Option<Frames>,
     /// What a machine takes for packets of far links, if they go over one.
     pub(crate) charges: Option<Charges>,
+    /// The input queues of nodes, if each has one for all of its links.
+    pub(crate) input_queues: Option<InputQueues>,
     /// Tasks that the library began beside programs.
     pub(crate) beside: BTreeSet<u32>,
     /// Judges the connections between nodes.
@@ -79,8 +86,6 @@ pub(crate) struct Kernel {
     pub(crate) seen: BTreeSet<Cow<'static, str>>,
     /// What of it happens all the time.
     seen_often: Vec<&'static str>,
-    /// See [`crate::world::Outcome::arrivals`].
-    pub(crate) arrivals: Arrivals,
     /// By whose turns jobs have processors, if several share them.
     pub(crate) time_slices: Option<Schedule>,
     /// What was found wrong. The first is what the world ends with.
@@ -104,6 +109,7 @@ impl Kernel {
             channels: Channels::new(random.fork()),
             frames: None,
             charges: None,
+            input_queues: None,
             beside: BTreeSet::new(),
             observed: Observed::default(),
             random,
@@ -112,7 +118,6 @@ impl Kernel {
             acts_free: Vec::new(),
             seen: BTreeSet::new(),
             seen_often: Vec::new(),
-            arrivals: Arrivals::default(),
             time_slices: None,
             failures: Vec::new(),
             settings,
@@ -142,7 +147,12 @@ impl Kernel {
             let process = self.tasks.process_of(task);
             let node = process.and_then(|process| self.processes.get(process as usize));
             let node = node.map_or(0, |process| process.node);
-            takes += charges.pass(node, self.beside.contains(&task), point, local);
+            takes += match (&self.input_queues, process) {
+                (Some(queues), Some(process)) => {
+                    charges.pass_for(queues.delivery(process), node, point, local)
+                }
+                _ => charges.pass(node, self.beside.contains(&task), point, local),
+            };
         }
         self.charge(takes);
         takes != Span::ZERO && self.tasks.running().is_some()
@@ -284,20 +294,6 @@ impl Kernel {
         }
     }
 
-    /// A packet is there for that interface.
-    pub(crate) fn count_arrival(&mut self, interface: u32) {
-        let Some(slices) = &self.time_slices else {
-            return;
-        };
-        let known = self.registry.get(interface);
-        let process = known.and_then(|known| self.processes.get(known.process as usize));
-        if let Some(process) = process {
-            let is_on = slices.is_on(process.node, process.job, self.now);
-            self.arrivals.all += 1;
-            self.arrivals.out_of_turn += u64::from(!is_on);
-        }
-    }
-
     /// Notes that something is wrong with the world.
     pub(crate) fn fail(&mut self, what: String) {
         self.trace.note(self.now, || format!("FAILED {what}"));
@@ -349,6 +345,7 @@ pub(crate) fn pass(point: Point) {
     if matches!(point, Point::Port(_) | Point::Udm(_)) && !with(is_heard) {
         return;
     }
+    with(|kernel| kernel.begins_point(point));
     let unwinds = std::thread::panicking();
     let waits = with(|kernel| kernel.charge_point(point) | (!unwinds && kernel.begin_fault()));
     if waits && !unwinds {
@@ -356,6 +353,7 @@ pub(crate) fn pass(point: Point) {
         task::pay();
         wire::enter(entered);
     }
+    with(|kernel| kernel.has_passed(point));
     if point != Point::Looked {
         with(|kernel| {
             kernel.tasks.has_acted();

@@ -7,6 +7,7 @@
 
 pub(crate) mod clock;
 mod fault;
+pub(crate) mod input_queue;
 pub(crate) mod kernel;
 mod schedule;
 mod settings;
@@ -25,6 +26,8 @@ use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
 pub use clock::Clock;
 pub use fault::{AtPoint, has_ended, kill, killed_at, resume, stop};
+use input_queue::InputQueues;
+pub use input_queue::{Delivered, await_message, compute_until_message, interrupted};
 use kernel::{Act, Kernel, What};
 pub use schedule::Schedule;
 pub use settings::{Costs, Path, Settings};
@@ -99,20 +102,12 @@ pub struct Outcome {
     pub trace: String,
     /// What happened that not every world sees: ends of links, refusals, full sockets.
     pub seen: BTreeSet<Cow<'static, str>>,
-    /// Packets that came over links without a network, counted where jobs share processors.
-    pub arrivals: Arrivals,
+    /// Messages by the case in which they were delivered, of each process that took some, where
+    /// nodes have an input queue.
+    pub delivered: BTreeMap<ProcessId, Delivered>,
     /// What went wrong: panics first, of programs or of what carries for them, then programs that
     /// nothing can wake any more.
     pub failures: Vec<String>,
-}
-
-/// Packets that came.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Arrivals {
-    /// All of them.
-    pub all: u64,
-    /// While another job had their receiver's processors.
-    pub out_of_turn: u64,
 }
 
 /// A world with programs whose borrows outlive it.
@@ -152,9 +147,22 @@ impl<'a> Simulation<'a> {
             per_byte: link.byte.0,
         };
         self.kernel.settings.costs = Costs::NOTHING;
+        self.kernel.input_queues = machine.kernel().map(InputQueues::new);
+        if self.kernel.input_queues.is_some() {
+            // Its nodes are one machine (see the registry), and none of its ways is shorter.
+            self.kernel.settings.near = self.kernel.settings.far;
+        }
         // Looks take no time there, and each point that another task passes is looked at at once.
         self.kernel.settings.moment = Span::from_us(1_000);
         self.kernel.charges = Some(Charges::new(machine));
+    }
+
+    /// Has nodes with an input queue divert every message into the buffer of its process, to be
+    /// called after [`Self::set_machine`].
+    pub fn divert_all(&mut self) {
+        if let Some(queues) = &mut self.kernel.input_queues {
+            queues.diverts_all = true;
+        }
     }
 
     /// Has several jobs share the processors of all nodes. Programs are of job 0 unless
@@ -227,6 +235,7 @@ impl<'a> Simulation<'a> {
         let installed = kernel::install(self.kernel);
         assert!(installed, "one world at a time on a thread");
         let _end = End;
+        kernel::with(Kernel::begin_input_queues);
         let mut run = Run {
             pending_tasks: self.pending_tasks,
             coroutines: BTreeMap::new(),
@@ -254,13 +263,14 @@ impl<'a> Simulation<'a> {
             };
             kernel.fail(format!("{name}: {why}"));
         }
+        let delivered = kernel.delivered();
         Outcome {
             at: kernel.now(),
             events: kernel.happened(),
             sum: kernel.trace.sum(),
             trace: kernel.trace.take_text(),
             seen: kernel.seen,
-            arrivals: kernel.arrivals,
+            delivered,
             failures: kernel.failures,
         }
     }
@@ -289,6 +299,8 @@ impl Run<'_> {
                 }
                 What::Network => kernel::with(Kernel::advance_network),
                 What::Endpoint { interface } => wire::drive(interface),
+                What::Change { node } => kernel::with(|kernel| kernel.change_job(node)),
+                What::Show { process } => kernel::with(|kernel| kernel.show_next(process)),
                 What::Act { number } => {
                     if let Some(act) = kernel::with(|kernel| kernel.take_act(number)) {
                         act();

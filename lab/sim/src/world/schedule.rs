@@ -55,6 +55,31 @@ impl Schedule {
         at + Span::from_ps((begins + round - phase) % round)
     }
 
+    /// The job that has the processors of that node then.
+    pub(crate) fn job_on(&self, node: u32, at: Time) -> u32 {
+        let slice = self.slice.as_ps().max(1);
+        (self.phase(node, at).as_ps() / slice) as u32
+    }
+
+    /// When that node changes to another job next, after that instant.
+    pub(crate) fn next_change(&self, node: u32, at: Time) -> Time {
+        let slice = self.slice.as_ps().max(1);
+        at + Span::from_ps(slice - self.phase(node, at).as_ps() % slice)
+    }
+
+    /// For how long the job has the processors of that node in between.
+    pub fn time_on(&self, node: u32, job: u32, from: Time, until: Time) -> Span {
+        let slice = Span::from_ps(self.slice.as_ps().max(1));
+        let mut at = self.next_on(node, job, from);
+        let mut had = Span::ZERO;
+        while at < until {
+            let left = self.left(node, job, at).unwrap_or(slice);
+            had += left.min(until.since(at));
+            at = self.next_on(node, job, at + left);
+        }
+        had
+    }
+
     /// When the job has had a processor of that node for so long.
     pub fn after(&self, node: u32, job: u32, at: Time, busy: Span) -> Time {
         if busy == Span::ZERO {

@@ -205,6 +205,11 @@ impl Tasks {
         all.map(|(number, _)| number as u32).collect()
     }
 
+    /// True if none is left that may do anything.
+    pub(crate) fn are_all_ended(&self) -> bool {
+        self.known.iter().all(|known| known.ended)
+    }
+
     /// Names of those that have not ended.
     pub(crate) fn unended(&self) -> Vec<String> {
         let all = self.known.iter().filter(|known| !known.ended);

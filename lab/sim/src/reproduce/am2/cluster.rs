@@ -66,8 +66,7 @@ impl Cluster {
             lets_go_at_once: true,
             ..Primitive::new(&self.machine, Strategy::Np)
         };
-        primitive.run_ends(open, parts)?;
-        Ok(())
+        primitive.run_ends(open, parts)
     }
 }
 
