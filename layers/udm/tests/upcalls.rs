@@ -71,6 +71,7 @@ fn a_program_that_computes_is_interrupted() {
                 // The first ones may have come while it was in the barrier.
                 assert!(section.statistics().upcalls >= 50);
                 section.barrier(LONG).unwrap();
+                assert!(section.flush(LONG).unwrap());
                 section.end().unwrap();
             });
             let mut udm = open("computes", 2, 1, strategy, 0_u32);
@@ -89,6 +90,7 @@ fn a_program_that_computes_is_interrupted() {
                 }
             }
             udm.barrier(LONG).unwrap();
+            assert!(udm.flush(LONG).unwrap());
         });
         assert_eq!(seen.load(Ordering::Relaxed), 100);
     }
@@ -134,6 +136,7 @@ fn no_handler_runs_in_a_section() {
                 let mut section = upcalls.atomic().unwrap();
                 assert_eq!(section.state().0, MESSAGES + sections);
                 section.barrier(LONG).unwrap();
+                assert!(section.flush(LONG).unwrap());
             });
             let mut udm = open("sections", 2, 1, strategy, ());
             udm.barrier(LONG).unwrap();
@@ -141,6 +144,7 @@ fn no_handler_runs_in_a_section() {
                 udm.inject(0, COUNT, &[]).unwrap();
             }
             udm.barrier(LONG).unwrap();
+            assert!(udm.flush(LONG).unwrap());
         });
     }
 }
