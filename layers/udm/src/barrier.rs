@@ -19,6 +19,11 @@ impl Barrier {
         }
     }
 
+    /// True if the message of that round of the barrier that was entered last has come.
+    pub(crate) fn has_come(&self, round: usize) -> bool {
+        self.came[round] >= self.entered
+    }
+
     /// The node whose message of that round `me` awaits.
     pub(crate) fn awaited(&self, me: u32, round: usize) -> u32 {
         let distance = (1_u64 << round) % u64::from(self.nodes);

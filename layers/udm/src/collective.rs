@@ -1,4 +1,4 @@
-//! What all nodes do together.
+//! Operations of all nodes.
 
 use hamlyn::{Host, Wait};
 
@@ -6,13 +6,18 @@ use crate::error::Error;
 use crate::limits::{BARRIER, VISIT};
 use crate::udm::Udm;
 
+/// Visits to messages that are at hand, after which those that come are left for later.
+const VISITS_MAX: usize = 64;
+
 impl<S: 'static, H: Host> Udm<S, H> {
-    /// Waits until all nodes have entered this barrier, as long as `wait` says in each of its lg n
-    /// rounds; handlers run meanwhile. Each node injects lg n messages.
+    /// Waits until all nodes have entered this barrier, in each of its lg n rounds as long as `wait`
+    /// says after the last message that came; handlers run meanwhile. Each node injects lg n
+    /// messages.
     ///
-    /// On one host, what nodes had injected for this one before they entered has been handled when
-    /// it returns. Between hosts, or with a strategy by which a network processor receives, a
-    /// message may still be under way.
+    /// On one host, messages that nodes had injected for this one before they entered have been
+    /// handled when it returns, but for those that had no room, if that lasted longer than `wait`,
+    /// and those that are more than 4,096. Between hosts, or with a strategy by which a network
+    /// processor receives, a message may still be under way.
     ///
     /// # Errors
     ///
@@ -20,17 +25,19 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// use any more.
     pub fn barrier(&mut self, wait: Wait) -> Result<(), Error> {
         let (me, nodes) = (self.me(), self.nodes());
-        self.barrier.entered += 1;
-        for round in 0..self.barrier.came.len() {
+        // Messages that wait for room here are behind those of the barrier otherwise, as these go
+        // over other links.
+        self.flush(wait)?;
+        let endpoint = &mut self.context.endpoint;
+        endpoint.barrier.entered += 1;
+        for round in 0..self.context.endpoint.barrier.came.len() {
             let distance = (1_u64 << round) % u64::from(nodes);
             let to = ((u64::from(me) + distance) % u64::from(nodes)) as u32;
             let round_bytes = (round as u32).to_le_bytes();
-            let inject_wait = self.context.endpoint.wait;
-            self.context
-                .endpoint
-                .send_any(to, BARRIER, &round_bytes, inject_wait)?;
-            let node = self.barrier.awaited(me, round);
-            while self.barrier.came[round] < self.barrier.entered {
+            let endpoint = &mut self.context.endpoint;
+            endpoint.send_any(to, BARRIER, &round_bytes, wait)?;
+            let node = endpoint.barrier.awaited(me, round);
+            while !self.context.endpoint.barrier.has_come(round) {
                 if self.serve_barrier(round, wait)? {
                     continue;
                 }
@@ -46,22 +53,25 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     /// Takes messages for a round. False if nothing came and the node is gone, or the time is over.
     fn serve_barrier(&mut self, round: usize, wait: Wait) -> Result<bool, Error> {
-        let before = self.barrier.came[round];
-        if self.run(1, false)? > 0 || self.barrier.came[round] != before {
+        if self.run(1, false)? > 0 || self.context.endpoint.barrier.has_come(round) {
             return Ok(true);
         }
-        let node = self.barrier.awaited(self.me(), round);
+        let node = self.context.endpoint.barrier.awaited(self.me(), round);
         if self.lost(node).is_some() {
-            // What it had sent before its end may still be on its way to this port.
+            // Messages of before its end may still be on their way to this port.
             self.take_all()?;
-            return Ok(self.barrier.came[round] != before);
+            return Ok(self.context.endpoint.barrier.has_come(round));
         }
         self.context.endpoint.await_news(wait)
     }
 
     /// Runs handlers until no message is at hand; a look for one is not at all links.
     fn take_all(&mut self) -> Result<(), Error> {
-        while self.run(VISIT, false)? > 0 || self.context.endpoint.poll() > 0 {}
+        for _ in 0..VISITS_MAX {
+            if self.run(VISIT, false)? == 0 && self.context.endpoint.poll() == 0 {
+                break;
+            }
+        }
         Ok(())
     }
 }

@@ -9,10 +9,13 @@ use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::zerocopy::IntoBytes;
 use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Session, Target, Wait};
 
+use crate::barrier::Barrier;
 use crate::error::{AtomError, Error, InjectError};
 use crate::event::{Mode, Statistics};
 use crate::group::Shared;
-use crate::limits::{BYTES_MAX, HANDLERS_MAX, HANDLERS_OF_PORT, SHORT_BYTES_MAX, WORDS_MAX};
+use crate::limits::{
+    BARRIER, BYTES_MAX, HANDLERS_MAX, HANDLERS_OF_PORT, SHORT_BYTES_MAX, WORDS_MAX,
+};
 use crate::message::{Message, swapped};
 use crate::options::UdmOptions;
 use crate::order::{Order, Turn};
@@ -21,12 +24,16 @@ use crate::uac::Uac;
 /// Bytes before those of a message between hosts: its number.
 const NUMBER_BYTES: usize = size_of::<u32>();
 
+/// Messages in a row that no handler sees, after which a look gives up.
+const UNSEEN_MAX: usize = 64;
+
 /// The node from which a link comes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Source {
     /// The generation of the link; 0 if it is not known.
     generation: u32,
-    node: u32,
+    /// Nothing if it comes from a stranger.
+    node: Option<u32>,
     is_far: bool,
 }
 
@@ -53,6 +60,7 @@ struct OfferedPort<H: Host> {
 
 impl<H: Host> Drop for OfferedPort<H> {
     fn drop(&mut self) {
+        self.group.give_up(&self.item);
         let mut session = self.group.manager.session();
         session.withdraw(&self.item);
         // A forked child has none to close.
@@ -75,6 +83,7 @@ pub(crate) struct Endpoint<H: Host> {
     /// A handler runs; or it has panicked, if the program calls.
     pub(crate) is_in_handler: bool,
     changes: u64,
+    pub(crate) barrier: Barrier,
 }
 
 impl<H: Host> Endpoint<H> {
@@ -85,34 +94,44 @@ impl<H: Host> Endpoint<H> {
         options: &UdmOptions,
         wait: Wait,
     ) -> Result<Self, Error> {
+        let item = format!("udm.{name}");
         let mut session = group.manager.session();
         let new = NewPort::new()
             .group(group.gid)
             .handlers(HANDLERS_OF_PORT)
             .queue_bytes(options.queue_bytes)
             .peer_bytes(options.queue_bytes);
+        if !group.take(&item) {
+            return Err(Error::NameInUse { name: name.into() });
+        }
+        let port = match session.open_port(new) {
+            Ok(port) => port,
+            Err(error) => {
+                group.give_up(&item);
+                return Err(error.into());
+            }
+        };
         let offered = OfferedPort {
-            port: session.open_port(new)?,
-            item: format!("udm.{name}"),
+            port,
+            item,
             group: Arc::clone(&group),
         };
         drop(session);
-        let targets = group.meet(&offered.item, &offered.port.ticket(), wait)?;
-        let session = group.manager.session();
-        let members = targets.into_iter().map(|target| {
-            let is_far = session.connection_state(target.link()).is_some();
-            Member {
-                far: is_far.then(Box::default),
-                target,
-            }
-        });
-        let members = members.collect();
-        drop(session);
+        let met = group.meet(&offered.item, &offered.port.ticket(), wait)?;
+        let mut links = Vec::new();
+        for (node, (target, is_far)) in met.iter().enumerate() {
+            learn(&mut links, target.link(), Some(node as u32), *is_far);
+        }
+        let member = |(target, is_far): (Target, bool)| Member {
+            target,
+            far: is_far.then(Box::default),
+        };
         Ok(Self {
-            members,
+            members: met.into_iter().map(member).collect(),
+            barrier: Barrier::new(group.nodes()),
             group,
             offered,
-            links: Vec::new(),
+            links,
             ready: Vec::new(),
             scratch: Vec::new(),
             uac: Uac::default(),
@@ -123,20 +142,55 @@ impl<H: Host> Endpoint<H> {
         })
     }
 
-    /// Takes the next message out of the network, if there is one.
+    /// Takes the next message for the program out of the network, if there is one; and messages of
+    /// the layer on the way.
     #[inline]
     pub(crate) fn next(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
+        let is_there = self.next_of_all(into)?;
+        match is_there && into.handler == BARRIER {
+            true => self.next_after_barrier(into),
+            false => Ok(is_there),
+        }
+    }
+
+    #[inline(never)]
+    fn next_after_barrier(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
+        for _ in 0..UNSEEN_MAX {
+            let (source, round) = (into.source, into.word(0));
+            self.barrier.came(self.group.me, source, round);
+            self.extracted();
+            let is_there = self.next_of_all(into)?;
+            if !is_there || into.handler != BARRIER {
+                return Ok(is_there);
+            }
+        }
+        self.barrier.came(self.group.me, into.source, into.word(0));
+        self.extracted();
+        Ok(false)
+    }
+
+    #[inline]
+    fn next_of_all(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
         if !self.ready.is_empty() && self.next_that_waited(into) {
             return Ok(true);
         }
         let mut session = self.group.manager.session();
+        let mut unseen = 0;
         loop {
             let Some(message) = session.next_message(&mut self.offered.port)? else {
                 return Ok(false);
             };
             let from = message.from();
-            if let Some(source) = source_of(&self.links, from) {
-                into.load(source.node, &message);
+            let Some(source) = source_of(&self.links, from) else {
+                // It is shown again, when its node is known.
+                let node = node_of(&self.group, &mut session, from);
+                let far = node.and_then(|node| self.members[node as usize].far.as_ref());
+                let is_far = far.is_some();
+                learn(&mut self.links, from, node, is_far);
+                continue;
+            };
+            if let Some(node) = source.node {
+                into.load(node, &message);
                 message.dispose();
                 if !source.is_far {
                     return Ok(true);
@@ -146,20 +200,13 @@ impl<H: Host> Endpoint<H> {
                     Turn::Later => {}
                     Turn::Wrong => self.statistics.wrong += 1,
                 }
-                continue;
+            } else {
+                message.dispose();
+                self.statistics.strangers += 1;
             }
-            // It is shown again, when its node is known.
-            match node_of(&self.group, &mut session, from) {
-                Some(node) => {
-                    let is_far = self.members[node as usize].far.is_some();
-                    learn(&mut self.links, from, node, is_far);
-                }
-                None => {
-                    self.statistics.strangers += 1;
-                    if let Some(message) = session.next_message(&mut self.offered.port)? {
-                        message.dispose();
-                    }
-                }
+            unseen += 1;
+            if unseen == UNSEEN_MAX {
+                return Ok(false);
             }
         }
     }
@@ -307,13 +354,14 @@ impl<H: Host> Endpoint<H> {
                 most_bytes,
             });
         }
-        if let Some(end) = self.group.lost(to) {
-            return Err(InjectError::Lost { to, end });
-        }
+        self.group.hear(&mut self.group.manager.session());
         let Member { target, far } = &mut self.members[to as usize];
         let Some(far) = far else {
             return Ok(());
         };
+        if let Some(end) = self.group.lost(to) {
+            return Err(InjectError::Lost { to, end });
+        }
         if let Some(reason) = self.group.refused(to, target.ticket().slot) {
             // What follows would wait for that one for ever.
             return Err(InjectError::Refused { to, reason });
@@ -414,7 +462,7 @@ fn node_of<H: Host>(group: &Shared<H>, session: &mut Session<'_, H>, link: LinkI
 }
 
 #[inline(never)]
-fn learn(links: &mut Vec<Source>, link: LinkId, node: u32, is_far: bool) {
+fn learn(links: &mut Vec<Source>, link: LinkId, node: Option<u32>, is_far: bool) {
     let index = link.index as usize;
     if links.len() <= index {
         // As many as the interface has links at most.

@@ -26,8 +26,26 @@ pub enum Error {
         /// The number.
         handler: u16,
     },
-    /// A handler panicked, and its message may be handled in part.
-    #[error("a handler panicked: this end point is of no use any more, open another one")]
+    /// An end point of that name is open in this process.
+    #[error(
+        "the end point {name:?} of this node is open: use it, or choose another name at all nodes"
+    )]
+    NameInUse {
+        /// The name.
+        name: String,
+    },
+    /// Two nodes say that they are the same interface.
+    #[error("nodes {node} and {other} have the same interface: let each have one of its own")]
+    SameInterface {
+        /// One of them.
+        node: u32,
+        /// The other one.
+        other: u32,
+    },
+    /// A handler panicked, or a section, and what they share may be changed in part.
+    #[error(
+        "a handler or a section panicked: this end point is of no use any more, open one of another name at all nodes"
+    )]
     HandlerPanicked,
     /// Handlers need a thread of their own.
     #[error("the system has no thread left for the handlers: end some, or poll instead")]

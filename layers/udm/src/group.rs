@@ -1,8 +1,9 @@
 //! A group: the nodes of one parallel program, as one of them has it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::SlotName;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::Supply;
@@ -21,8 +22,6 @@ use crate::limits::NODES_MAX;
 
 /// Events that are kept until they are asked for.
 const EVENTS_MAX: usize = 64;
-/// Ports whose refusals are kept.
-const REFUSED_MAX: usize = 4096;
 /// Events that one look takes.
 const EVENTS_PER_LOOK: usize = 16;
 
@@ -73,8 +72,12 @@ struct State {
     /// Nodes that are gone, of which messages may still be in the network.
     leaving: Vec<(u32, Destination, LinkEnd)>,
     lost: Vec<Option<LinkEnd>>,
-    /// By node and port, why it has refused a message of this one.
-    refused: BTreeMap<(u32, u32), Return>,
+    /// By node, the link over which it was met.
+    links: Vec<Option<LinkId>>,
+    /// By node and port that was met, why it has refused a message of this one, if it has.
+    refused: BTreeMap<(u32, u32), Option<Return>>,
+    /// Items of end points that are open here.
+    open: BTreeSet<String>,
     events: VecDeque<Event>,
     missed: u64,
     /// Counts losses and refusals.
@@ -105,10 +108,28 @@ impl State {
         }
     }
 
-    /// A peer can invent refusals, so they are bounded.
+    /// A peer can invent refusals: those of ports that were met count.
     fn refuse(&mut self, node: u32, port: SlotName, reason: Return) {
-        if self.refused.len() < REFUSED_MAX {
-            self.refused.insert((node, port.to_bits()), reason);
+        if let Some(refused) = self.refused.get_mut(&(node, port.to_bits())) {
+            refused.get_or_insert(reason);
+        }
+    }
+
+    /// Finds nodes that are gone, whose departures were not told.
+    #[cold]
+    fn find_gone<H: Host>(&mut self, session: &Session<'_, H>) {
+        for node in 0..self.links.len() {
+            let is_known = self
+                .leaving
+                .iter()
+                .any(|(leaving, ..)| *leaving == node as u32);
+            if let (Some(link), Some(interface)) = (self.links[node], self.interfaces[node])
+                && let Some(end) = session.link_end(link)
+                && self.lost[node].is_none()
+                && !is_known
+            {
+                self.leaving.push((node as u32, interface, end));
+            }
         }
     }
 
@@ -153,6 +174,7 @@ impl<H: Host> Group<H> {
         let mut state = State {
             interfaces: vec![None; nodes],
             lost: vec![None; nodes],
+            links: vec![None; nodes],
             ..State::default()
         };
         state.interfaces[me as usize] = Some(manager.session().identity());
@@ -216,17 +238,27 @@ impl<H: Host> Shared<H> {
         self.addresses.len() as u32
     }
 
-    /// Offers a port to the nodes, and asks each for its own: the targets of all, by number. Blocks
-    /// until all have opened theirs, or that long for each.
+    /// Takes a name for an end point. False if one of that name is open.
+    pub(crate) fn take(&self, item: &str) -> bool {
+        self.state().open.insert(item.to_owned())
+    }
+
+    pub(crate) fn give_up(&self, item: &str) {
+        self.state().open.remove(item);
+    }
+
+    /// Offers a port to the nodes, and asks each for its own: the targets of all, by number, each
+    /// with the answer if its link goes to another host. Blocks until all have opened theirs, twice
+    /// that long for each at most.
     pub(crate) fn meet(
         &self,
         item: &str,
         ticket: &Ticket,
         wait: Wait,
-    ) -> Result<Vec<Target>, Error> {
+    ) -> Result<Vec<(Target, bool)>, Error> {
         let mut session = self.manager.session();
         session.offer(item, Supply::Always, &ticket.to_bytes())?;
-        let mut targets: Vec<Option<Target>> = vec![None; self.addresses.len()];
+        let mut targets: Vec<Option<(Target, bool)>> = vec![None; self.addresses.len()];
         for step in 0..self.nodes() {
             // Not all ask one at the same time.
             let node = (self.me + step) % self.nodes();
@@ -240,9 +272,17 @@ impl<H: Host> Shared<H> {
             };
             // Its own group, not that which the receiver's ticket names: the receiver compares.
             theirs.base = self.gid;
+            let other = self.node_of(&theirs.destination);
+            if let Some(other) = other.filter(|other| *other != node) {
+                return Err(Error::SameInterface { node, other });
+            }
             let target = session.target(&theirs, wait).map_err(connect)?;
-            self.state().interfaces[node as usize] = Some(theirs.destination);
-            targets[node as usize] = Some(target);
+            let is_far = session.connection_state(target.link()).is_some();
+            let mut state = self.state();
+            state.interfaces[node as usize] = Some(theirs.destination);
+            state.links[node as usize] = Some(target.link());
+            state.refused.insert((node, theirs.slot.to_bits()), None);
+            targets[node as usize] = Some((target, is_far));
         }
         Ok(targets.into_iter().flatten().collect())
     }
@@ -292,7 +332,10 @@ impl<H: Host> Shared<H> {
                         state.tell(Event::Drained { node });
                     }
                 }
-                InterfaceEvent::Missed { .. } => state.changes += 1,
+                InterfaceEvent::Missed { count } => {
+                    state.missed += count;
+                    state.find_gone(session);
+                }
                 _ => {}
             }
         }
@@ -310,6 +353,6 @@ impl<H: Host> Shared<H> {
     /// Why a port of a node has refused a message, if it has.
     pub(crate) fn refused(&self, node: u32, port: SlotName) -> Option<Return> {
         let state = self.state();
-        state.refused.get(&(node, port.to_bits())).copied()
+        *state.refused.get(&(node, port.to_bits()))?
     }
 }

@@ -11,7 +11,8 @@ use crate::uac::INTERRUPT_DISABLE;
 use crate::udm::Udm;
 
 /// An atomic section (`T 3`): no handler runs until it ends, but for those that it polls for. It
-/// has the state that handlers share. Its end runs the handlers of messages that came meanwhile.
+/// has the state that handlers share. Its end runs the handlers of messages that came meanwhile, 64
+/// at most; the others run later.
 pub struct Section<'a, S: 'static, H: Host = ProcessHost> {
     udm: &'a mut Udm<S, H>,
     /// False in a section that is within another one.
@@ -88,6 +89,11 @@ impl<S, H: Host> DerefMut for Section<'_, S, H> {
 
 impl<S, H: Host> Drop for Section<'_, S, H> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The state may be changed in part: no handler sees it.
+            self.is_outermost = false;
+            self.udm.fail_later(Error::HandlerPanicked);
+        }
         if let Err(error) = self.finish() {
             self.udm.fail_later(error);
         }

@@ -6,13 +6,12 @@ use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Host, Wait};
 
-use crate::barrier::Barrier;
 use crate::endpoint::Endpoint;
 use crate::error::{AtomError, Error, InjectError};
 use crate::event::{Mode, Statistics};
 use crate::group::Group;
 use crate::handler::{Arrival, Call, Context, Handler};
-use crate::limits::{BARRIER, HANDLERS_MAX, VISIT};
+use crate::limits::{HANDLERS_MAX, VISIT};
 use crate::message::Message;
 use crate::options::{Interrupt, UdmOptions};
 
@@ -23,7 +22,6 @@ pub struct Udm<S: 'static, H: Host = ProcessHost> {
     pub(crate) context: Context<S, H>,
     handlers: Vec<Option<Handler<S, H>>>,
     pub(crate) interrupt: Interrupt,
-    pub(crate) barrier: Barrier,
     /// An error of a section that was dropped.
     failure: Option<Error>,
 }
@@ -45,7 +43,6 @@ impl<S: 'static, H: Host> Udm<S, H> {
         wait: Wait,
     ) -> Result<Self, Error> {
         let endpoint = Endpoint::open(group.shared(), name, &options, wait)?;
-        let barrier = Barrier::new(group.nodes());
         Ok(Self {
             context: Context {
                 endpoint,
@@ -55,7 +52,6 @@ impl<S: 'static, H: Host> Udm<S, H> {
             },
             handlers: Vec::new(),
             interrupt: options.interrupt,
-            barrier,
             failure: None,
         })
     }
@@ -208,18 +204,14 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// The next message, if there is one: its handler does not run.
     pub fn extract(&mut self) -> Result<Option<&Message>, Error> {
         self.check()?;
-        loop {
-            let Context {
-                endpoint, message, ..
-            } = &mut self.context;
-            if !endpoint.next(message)? {
-                return Ok(None);
-            }
-            if !self.take_own() {
-                self.context.endpoint.extracted();
-                return Ok(Some(&self.context.message));
-            }
+        let Context {
+            endpoint, message, ..
+        } = &mut self.context;
+        if !endpoint.next(message)? {
+            return Ok(None);
         }
+        endpoint.extracted();
+        Ok(Some(message))
     }
 
     /// Runs the handlers of messages that are there, at most so many; how many ran. Tasks that they
@@ -316,7 +308,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
         self.interrupt == Interrupt::Safepoint && !self.context.endpoint.uac.is_atomic()
     }
 
-    fn check(&mut self) -> Result<(), Error> {
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
         match self.failure.take() {
             None if self.context.endpoint.is_in_handler => Err(Error::HandlerPanicked),
             None => Ok(()),
@@ -352,12 +344,10 @@ impl<S: 'static, H: Host> Udm<S, H> {
         loop {
             let number = usize::from(self.context.message.handler());
             match self.handlers.get_mut(number) {
-                Some(Some(handler)) => {
-                    count += 1;
-                    handle(&mut self.context, handler, is_upcall);
-                }
-                _ => count += usize::from(!self.take_without_handler()),
+                Some(Some(handler)) => handle(&mut self.context, handler, is_upcall),
+                _ => self.context.endpoint.statistics.unhandled += 1,
             }
+            count += 1;
             let Context {
                 endpoint, message, ..
             } = &mut self.context;
@@ -365,28 +355,6 @@ impl<S: 'static, H: Host> Udm<S, H> {
                 return Ok(count);
             }
         }
-    }
-
-    /// Takes a message of the layer, or one that has no handler; true if it is the layer's.
-    #[inline(never)]
-    fn take_without_handler(&mut self) -> bool {
-        let is_own = self.take_own();
-        if !is_own {
-            self.context.endpoint.statistics.unhandled += 1;
-        }
-        is_own
-    }
-
-    /// Takes a message of the layer, if it is one.
-    fn take_own(&mut self) -> bool {
-        let is_own = self.context.message.handler() == BARRIER;
-        if is_own {
-            let (source, round) = (self.context.message.source(), self.context.message.word(0));
-            self.barrier
-                .came(self.context.endpoint.group.me, source, round);
-            self.context.endpoint.extracted();
-        }
-        is_own
     }
 
     #[inline(never)]

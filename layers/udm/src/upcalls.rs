@@ -17,6 +17,9 @@ use crate::options::Interrupt;
 use crate::uac::INTERRUPT_DISABLE;
 use crate::udm::Udm;
 
+/// Visits to messages at the end of a section at most.
+const VISITS_MAX: usize = 64;
+
 /// An end point whose handlers run in a thread of their own, at once when messages come, also while
 /// the program computes; never while it is in a section. The thread sleeps while none come. It
 /// takes an interface that threads share ([`hamlyn::open_shared`]).
@@ -33,6 +36,7 @@ pub struct Upcalls<S: Send + 'static, H: Host = ProcessHost<AnyThread>> {
 /// handlers of messages that are there.
 pub struct Exclusive<'a, S: 'static, H: Host = ProcessHost<AnyThread>> {
     udm: MutexGuard<'a, Udm<S, H>>,
+    is_ended: bool,
 }
 
 impl<S: Send + 'static, H: Host + 'static> Udm<S, H>
@@ -48,6 +52,7 @@ where
     pub fn with_upcalls(mut self) -> Result<Upcalls<S, H>, Error> {
         // The end of a section runs what the section has taken out of the network.
         self.interrupt = Interrupt::Safepoint;
+        self.end_atomic(INTERRUPT_DISABLE)?;
         let group = Arc::clone(&self.context.endpoint.group);
         let port = self.context.endpoint.port_name();
         let shared = Arc::new(Mutex::new(self));
@@ -56,12 +61,24 @@ where
         let its = (Arc::clone(&shared), Arc::clone(&stops));
         let spawned = thread.spawn(move || {
             let (shared, stops) = its;
-            while !stops.load(Ordering::Relaxed) && await_messages(&group, port) {
-                // It waits for the end of a section, which has run the handlers then.
+            loop {
+                // It waits for the end of a section. Messages that are at hand are not told again,
+                // so the first look is before the first wait.
                 let Ok(mut udm) = shared.lock() else {
                     return;
                 };
-                while matches!(udm.upcall(VISIT), Ok(1..)) {}
+                if let Err(error) = udm.upcall(VISIT) {
+                    // The program hears of it when it begins a section.
+                    udm.fail_later(error);
+                    return;
+                }
+                drop(udm);
+                // Others that wait for the lock have their turn.
+                std::thread::yield_now();
+                // The message that says so may have been taken just now.
+                if stops.load(Ordering::Relaxed) || !await_messages(&group, port) {
+                    return;
+                }
             }
         });
         Ok(Upcalls {
@@ -80,15 +97,20 @@ fn await_messages<H: Host>(group: &Shared<H>, port: PortName) -> bool {
 }
 
 impl<S: Send + 'static, H: Host> Upcalls<S, H> {
-    /// Begins a section: waits for a handler that runs.
+    /// Begins a section: waits for a handler that runs. A thread begins one at a time, and holds no
+    /// session of the manager meanwhile.
     ///
     /// # Errors
     ///
-    /// A handler has panicked.
+    /// A handler or a section has panicked, or the interface is of no use any more.
     pub fn atomic(&self) -> Result<Exclusive<'_, S, H>, Error> {
         let mut udm = self.shared.lock().map_err(|_| Error::HandlerPanicked)?;
+        udm.check()?;
         udm.begin_atomic(INTERRUPT_DISABLE)?;
-        Ok(Exclusive { udm })
+        Ok(Exclusive {
+            udm,
+            is_ended: false,
+        })
     }
 }
 
@@ -119,10 +141,15 @@ impl<S: 'static, H: Host> Exclusive<'_, S, H> {
     }
 
     /// Runs handlers until no message is there: of those that the section took out of the network
-    /// the thread does not hear.
+    /// the thread does not hear. After so many it hears of those that go on coming.
     fn finish(&mut self) -> Result<(), Error> {
+        self.is_ended = true;
         self.udm.end_atomic(INTERRUPT_DISABLE)?;
-        while self.udm.upcall(VISIT)? > 0 {}
+        for _ in 0..VISITS_MAX {
+            if self.udm.upcall(VISIT)? == 0 {
+                break;
+            }
+        }
         Ok(())
     }
 }
@@ -143,7 +170,9 @@ impl<S: 'static, H: Host> DerefMut for Exclusive<'_, S, H> {
 
 impl<S: 'static, H: Host> Drop for Exclusive<'_, S, H> {
     fn drop(&mut self) {
-        if self.udm.uac() & INTERRUPT_DISABLE != 0
+        // After a panic the lock tells of it, and no handler sees what was changed in part.
+        if !self.is_ended
+            && !std::thread::panicking()
             && let Err(error) = self.finish()
         {
             self.udm.fail_later(error);

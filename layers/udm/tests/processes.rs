@@ -262,3 +262,37 @@ fn a_killed_node_leaves_whole_messages() {
         );
     }
 }
+
+/// When a barrier ends, all that was injected before has been handled, also by senders that had to
+/// wait for room.
+#[test]
+fn a_barrier_ends_after_all_that_was_injected() {
+    const NODES: u32 = 4;
+    const ROUNDS: u32 = 20;
+    const MESSAGES: u32 = 700;
+    let base = &unique("barrier");
+    std::thread::scope(|scope| {
+        for me in 0..NODES {
+            scope.spawn(move || {
+                let mut udm = open(base, NODES, me);
+                for round in 0..ROUNDS {
+                    for number in round * MESSAGES..(round + 1) * MESSAGES {
+                        udm.inject(0, NUMBER, &[number]).unwrap();
+                    }
+                    udm.barrier(LONG).unwrap();
+                    if me == 0 {
+                        let most = (round + 1) * MESSAGES;
+                        assert!(
+                            udm.state().iter().all(|had| *had == most),
+                            "{:?}",
+                            udm.state()
+                        );
+                    }
+                    // The next round begins when this one was looked at.
+                    udm.barrier(LONG).unwrap();
+                }
+                assert!(udm.flush(LONG).unwrap());
+            });
+        }
+    });
+}

@@ -198,3 +198,25 @@ fn the_thread_ends_with_its_end_point() {
         .unwrap();
     assert_eq!(upcalls.atomic().unwrap().poll(1), Ok(0));
 }
+
+/// What the end point has taken out of the network before is not told again: the thread looks for it
+/// first.
+#[test]
+fn a_message_that_was_there_before_is_handled() {
+    for strategy in STRATEGIES {
+        let seen = Arc::new(AtomicU32::new(0));
+        let mut udm = open("before", 1, 0, strategy, Arc::clone(&seen));
+        udm.on(COUNT, |arrival| {
+            let mut call = arrival.extract();
+            call.state().fetch_add(1, Ordering::Relaxed);
+            call
+        })
+        .unwrap();
+        udm.inject(0, COUNT, &[]).unwrap();
+        assert!(udm.await_message(LONG).unwrap());
+        let _upcalls = udm.with_upcalls().unwrap();
+        while seen.load(Ordering::Relaxed) == 0 {
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -222,3 +222,33 @@ pub(crate) fn a_handler_may_panic(world: World) {
         assert_eq!(udm.extract().err(), Some(Error::HandlerPanicked));
     });
 }
+
+/// A handler that takes all that is there leaves the barrier to the layer.
+pub(crate) fn a_handler_that_takes_all_leaves_barriers(world: World) {
+    world.run(
+        2,
+        UdmOptions::default(),
+        || 0_u32,
+        |udm| {
+            udm.on(COUNT, |arrival| {
+                let mut call = arrival.extract();
+                *call.state() += 1;
+                let mut next = Message::new();
+                while call.extract_next(&mut next).unwrap() {
+                    assert_eq!(next.handler(), COUNT);
+                    *call.state() += 1;
+                }
+                call
+            })
+            .unwrap();
+            let other = 1 - udm.me();
+            for round in 1..=20 {
+                for _ in 0..3 {
+                    udm.inject(other, COUNT, &[]).unwrap();
+                }
+                udm.barrier(LONG).unwrap();
+                serve_until(udm, |had| *had >= 3 * round);
+            }
+        },
+    );
+}

@@ -143,8 +143,8 @@ pub(crate) fn other_groups_are_refused(world: World) {
     });
 }
 
-/// An end point that is dropped refuses what comes, by name; the others of its group go on, and it
-/// may be opened again.
+/// An end point that is dropped refuses what comes, by name; the others of its group go on, and
+/// another one may be opened.
 pub(crate) fn a_dropped_end_point_refuses(world: World) {
     world.run_group(2, |group| {
         let options = UdmOptions::default();
@@ -160,6 +160,8 @@ pub(crate) fn a_dropped_end_point_refuses(world: World) {
         first.barrier(LONG).unwrap();
         let other = 1 - group.me();
         if group.me() == 1 {
+            let twice = Udm::open(&group, "second", options, (), LONG);
+            assert!(matches!(twice, Err(Error::NameInUse { name }) if name == "second"));
             drop(second);
             first.barrier(LONG).unwrap();
         } else {

@@ -13,6 +13,7 @@ in_every_place! {
     atomicity::sections_extract_without_handlers,
     atomicity::an_upcall_waits_for_the_section,
     atomicity::a_handler_extracts_several,
+    atomicity::a_handler_that_takes_all_leaves_barriers,
     atomicity::tasks_run_after_atomicity_in_order,
     atomicity::polling_runs_nothing_of_itself,
     atomicity::kernel_bits_are_protected,
