@@ -29,7 +29,7 @@ fn main() -> Outcome {
     udm.on(THROW, |arrival| {
         let mut call = arrival.extract();
         let sum = call.word(0) as usize;
-        // Whatever comes is another's.
+        // Others may send anything.
         if let Some(count) = call.state().get_mut(sum) {
             *count += 1;
         }

@@ -4,7 +4,7 @@ use crate::id::NodeSet;
 use crate::memory::Memory;
 use crate::message::{Message, Outgoing};
 
-/// What a copy is good for, or an operation needs.
+/// The use that a copy has, or an operation needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Mode {
     /// Reading, beside other nodes.
@@ -13,7 +13,7 @@ pub(crate) enum Mode {
     Exclusive,
 }
 
-/// What a region needs of its node.
+/// The parts of a node that a region needs.
 pub(crate) struct Cx<'a, O> {
     pub(crate) me: u32,
     pub(crate) lost: NodeSet,

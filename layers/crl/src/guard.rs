@@ -11,7 +11,7 @@ use crate::memory::Bytes;
 /// Bytes at whose multiples the bytes of a region begin.
 const ALIGNMENT_BYTES: usize = align_of::<u64>();
 
-/// What has guards.
+/// A region that has guards.
 pub trait Ends {
     /// The drop of a guard that reads.
     #[doc(hidden)]

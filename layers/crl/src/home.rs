@@ -1,4 +1,4 @@
-//! What a region's home does for all nodes. A state machine: no I/O.
+//! The work of a region's home for all nodes. A state machine: no I/O.
 //!
 //! The home has valid bytes unless another node has the exclusive copy. Requests are served in
 //! their order. One at a time waits for a node that holds the exclusive copy; bytes that are to be

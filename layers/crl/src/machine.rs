@@ -166,7 +166,7 @@ impl Machine {
         while self.cached.len() > self.cached_max
             && let Some((_, oldest)) = self.cached.pop_first()
         {
-            // What is under way there would come to a copy that is not there.
+            // Bytes that are under way there would come to a copy that is not there.
             let flushed = with_copy!(self, oldest, out, |copy, cx| copy.flush(cx));
             if flushed.is_ok() {
                 self.copies.remove(&oldest);

@@ -137,7 +137,7 @@ impl<H: Host> Courier for UdmCourier<H> {
             self.polls = self.polls.wrapping_add(1);
             let looks = wait != Wait::Poll || self.polls.is_multiple_of(POLLS_PER_LOOK);
             let lost = looks.then(|| self.next_lost()).flatten();
-            // What it had sent before is there by now.
+            // Its messages of before are there by now.
             if self.udm.poll(VISIT).map_err(cause)? > 0 {
                 continue;
             }

@@ -363,7 +363,7 @@ impl<H: Host> Endpoint<H> {
             return Err(InjectError::Lost { to, end });
         }
         if let Some(reason) = self.group.refused(to, target.ticket().slot) {
-            // What follows would wait for that one for ever.
+            // Later ones would wait for that one for ever.
             return Err(InjectError::Refused { to, reason });
         }
         self.scratch.clear();

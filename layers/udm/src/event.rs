@@ -7,7 +7,8 @@ use hamlyn::engine::transport::Return;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A node is gone.
+    /// A node is gone, and its messages were taken out of the network: handlers of the last ones may
+    /// still be to run.
     Lost {
         /// Its number.
         node: u32,
@@ -54,7 +55,7 @@ pub enum Mode {
     },
 }
 
-/// What an end point has done so far.
+/// The counts of an end point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Statistics {

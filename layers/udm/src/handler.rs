@@ -138,7 +138,8 @@ impl<S: 'static, H: Host> Context<S, H> {
     }
 
     /// Turns the rest of a handler into a thread (`T 3`): `task` runs to its end when atomicity has
-    /// ended, after those that were spawned before. Allocates.
+    /// ended: with the handlers that run next outside of a section, after those that were spawned
+    /// before. Allocates.
     pub fn spawn(&mut self, task: impl FnOnce(&mut Context<S, H>) + Send + 'static) {
         self.tasks.push_back(Box::new(task));
     }

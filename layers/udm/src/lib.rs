@@ -40,8 +40,9 @@
 //! # }
 //! ```
 //!
-//! **Delivery.** A message that was injected is extracted once, unless its destination ends; those
-//! of one node to another arrive in order. Nobody answers for it. If its destination takes nothing,
+//! **Delivery.** A message that was injected is extracted once, unless its destination ends, its
+//! queue is full ([`UdmOptions::queue_bytes`]), or its sender ends before it has handed the message
+//! over ([`Udm::flush`]); those of one node to another arrive in order. Nobody answers for it. If its destination takes nothing,
 //! it waits in memory that the destination lends (the interface's overflow log, decision 53):
 //! [`Udm::mode`] tells the two cases apart, and programs need not.
 //!
@@ -51,7 +52,8 @@
 //! thread of their own ([`Udm::with_upcalls`]).
 //!
 //! **Protection.** The interface compares the identity of the group and a random key before a
-//! message is shown. Whatever a peer writes is loaded once, and harms its own messages only.
+//! message is shown. A message is loaded once. Nodes of a group trust each other with barriers and
+//! handlers; a process that is none reaches no handler.
 #![forbid(unsafe_code)]
 
 mod barrier;

@@ -2,7 +2,7 @@
 
 use hamlyn::Wait;
 
-/// When handlers run of themselves.
+/// The times at which handlers run of themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Interrupt {
@@ -16,12 +16,14 @@ pub enum Interrupt {
 /// Options of an end point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UdmOptions {
-    /// When handlers run of themselves.
+    /// The times at which handlers run of themselves.
     pub interrupt: Interrupt,
-    /// How long an injection waits for room.
+    /// The time that an injection waits for room.
     pub wait: Wait,
     /// Bytes of messages that were taken out of the network, but not extracted: of those that come
     /// while a section waits for room, and of those that come over a network processor. 64 to 2^30.
+    /// More are refused, and their senders told ([`Event::Refused`](crate::Event::Refused)). Messages
+    /// of other hosts that came before their turn have 64 MiB of each node besides.
     pub queue_bytes: u32,
 }
 

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever order they come in, they have their turns in that of their numbers, each once.
+        /// In any order of arrival, they have their turns in that of their numbers, each once.
         #[test]
         fn any_order_becomes_the_right_one(
             begin in prop_oneof![Just(0), Just(u32::MAX - 3)],

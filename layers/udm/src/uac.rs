@@ -4,7 +4,8 @@ use crate::error::AtomError;
 
 /// Handlers do not run until this is cleared: an atomic section (user bit).
 pub const INTERRUPT_DISABLE: u8 = 1;
-/// The section is timed though no message waits (user bit).
+/// The section is to be timed though no message waits (user bit). It is kept, and no timer runs: a
+/// section holds up no other process.
 pub const TIMER_FORCE: u8 = 2;
 /// A handler runs that has not extracted its message (kernel bit).
 pub const DISPOSE_PENDING: u8 = 4;

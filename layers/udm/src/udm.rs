@@ -95,7 +95,8 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     /// Injects a message of up to [`WORDS_MAX`](crate::WORDS_MAX) words for a handler of a node,
     /// this one included. When it returns, the message is committed whole, and will be extracted
-    /// once unless its destination ends; those of one node arrive in order. Waits for room as long
+    /// once, unless its destination ends, or this node ends before it has handed the message over
+    /// ([`Udm::flush`]); those of one node arrive in order. Waits for room as long
     /// as the options say; handlers run meanwhile ([`Interrupt::Safepoint`]). Does not allocate for
     /// a node of the own host.
     #[inline]
@@ -138,7 +139,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
         }
     }
 
-    /// How long the first attempt of an injection waits: not at all where handlers run while there
+    /// The wait of the first attempt of an injection: none where handlers run while there
     /// is no room.
     #[inline]
     fn first_wait(&self) -> Wait {
@@ -189,13 +190,14 @@ impl<S: 'static, H: Host> Udm<S, H> {
         self.context.endpoint.mode(to)
     }
 
-    /// True if a message is there (`T 3`, the message-available flag).
+    /// True if a message is there (`T 3`, the message-available flag). It may be one of the layer,
+    /// or one that waits for its turn, so that [`Udm::extract`] gives none after all.
     pub fn is_available(&mut self) -> Result<bool, Error> {
         Ok(self.context.endpoint.is_available()?)
     }
 
-    /// Waits until a message is there, or a node is lost, as long as `wait` says; true if a message
-    /// is there. Runs no handler.
+    /// Waits until a message is there ([`Udm::is_available`]), or a node is lost, as long as `wait`
+    /// says; true if a message is there. Runs no handler.
     pub fn await_message(&mut self, wait: Wait) -> Result<bool, Error> {
         self.context.endpoint.await_news(wait)?;
         self.is_available()
@@ -266,8 +268,8 @@ impl<S: 'static, H: Host> Udm<S, H> {
         self.context.endpoint.uac.bits()
     }
 
-    /// Runs `task` when atomicity ends, after those that were spawned before: at once at the next
-    /// poll, outside of a section. Allocates.
+    /// Runs `task` when handlers run next outside of a section, after those that were spawned
+    /// before. Allocates.
     pub fn spawn(&mut self, task: impl FnOnce(&mut Context<S, H>) + Send + 'static) {
         self.context.tasks.push_back(Box::new(task));
     }
@@ -284,7 +286,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
         &mut self.context.state
     }
 
-    /// What it has done so far.
+    /// The counts of this end point.
     pub fn statistics(&self) -> Statistics {
         self.context.endpoint.statistics
     }

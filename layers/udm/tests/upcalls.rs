@@ -199,7 +199,7 @@ fn the_thread_ends_with_its_end_point() {
     assert_eq!(upcalls.atomic().unwrap().poll(1), Ok(0));
 }
 
-/// What the end point has taken out of the network before is not told again: the thread looks for it
+/// A message that was taken out of the network before is not told again: the thread looks for it
 /// first.
 #[test]
 fn a_message_that_was_there_before_is_handled() {

@@ -136,7 +136,7 @@ pub(crate) fn a_handler_extracts_several(world: World) {
             while udm.statistics().received < 3 {
                 udm.serve(LONG).unwrap();
             }
-            // How many of them a handler finds is the network's; that each is had once is ours.
+            // The network decides how many of them a handler finds; each is had once.
             assert!([501, 204, 303, 6].contains(udm.state()), "{}", udm.state());
         },
     );

@@ -8,7 +8,7 @@ use hamlyn_udm::{Error, Event, Group, GroupOptions, InjectError, Udm, UdmOptions
 use crate::world::{LONG, serve_until};
 use crate::{World, open_unnamed};
 
-/// What a node had sent before its end arrives; then it is lost by name, and others go on.
+/// Messages of a node that has ended arrive; then it is lost by name, and others go on.
 pub(crate) fn a_node_that_ends_is_lost_by_name(world: World) {
     world.run_group(3, |group| {
         let options = UdmOptions::default();

@@ -1,4 +1,4 @@
-//! How many messages of which kinds each operation takes.
+//! The number of messages of each kind that each operation takes.
 
 use super::network::{Network, Random};
 use crate::context::Mode;

@@ -81,7 +81,7 @@ fn nothing_that_a_node_sends_harms_the_machine() {
     }
 }
 
-/// What only the holder of a copy, or the next one, may say is not believed of others.
+/// Others are not believed words that are the holder's of a copy, or the next one's.
 #[test]
 fn a_node_cannot_speak_for_another_one() {
     let mut network = Network::new(NODES, 8, 1 << 16);

@@ -30,7 +30,7 @@ pub(super) enum Packet {
     Lost,
 }
 
-/// Where a node's messages go.
+/// The way of a node's messages.
 pub(super) struct Out {
     me: usize,
     piece_bytes: usize,

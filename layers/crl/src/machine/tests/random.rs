@@ -42,7 +42,7 @@ struct World {
     has_patience: bool,
 }
 
-/// What programs do most.
+/// The most frequent calls of programs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plan {
     Operate,
