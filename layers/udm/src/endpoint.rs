@@ -102,7 +102,7 @@ impl<H: Host> Endpoint<H> {
             .queue_bytes(options.queue_bytes)
             .peer_bytes(options.queue_bytes);
         if !group.take(&item) {
-            return Err(Error::NameInUse { name: name.into() });
+            return Err(Error::NameInUse);
         }
         let port = match session.open_port(new) {
             Ok(port) => port,

@@ -26,14 +26,11 @@ pub enum Error {
         /// The number.
         handler: u16,
     },
-    /// An end point of that name is open in this process.
+    /// An end point of that name is open at this node.
     #[error(
-        "the end point {name:?} of this node is open: use it, or choose another name at all nodes"
+        "an end point of this name is open at this node: use it, or choose another name at all nodes"
     )]
-    NameInUse {
-        /// The name.
-        name: String,
-    },
+    NameInUse,
     /// Two nodes say that they are the same interface.
     #[error("nodes {node} and {other} have the same interface: let each have one of its own")]
     SameInterface {

@@ -87,15 +87,31 @@ impl<S, H: Host> DerefMut for Section<'_, S, H> {
     }
 }
 
-impl<S, H: Host> Drop for Section<'_, S, H> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            // The state may be changed in part: no handler sees it.
-            self.is_outermost = false;
-            self.udm.fail_later(Error::HandlerPanicked);
-        }
-        if let Err(error) = self.finish() {
+impl<S, H: Host> Section<'_, S, H> {
+    /// Ends the section where handlers may run, unless it has panicked: then the state may be
+    /// changed in part, and no handler sees it.
+    #[inline(never)]
+    fn drop_before_handlers(&mut self) {
+        let ended = match std::thread::panicking() {
+            true => Err(Error::HandlerPanicked),
+            false => self.finish(),
+        };
+        if let Err(error) = ended {
             self.udm.fail_later(error);
+        }
+    }
+}
+
+impl<S, H: Host> Drop for Section<'_, S, H> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_outermost {
+            return;
+        }
+        if self.udm.has_to_run_at_end() {
+            self.drop_before_handlers();
+        } else {
+            self.udm.end_section();
         }
     }
 }

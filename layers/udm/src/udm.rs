@@ -14,6 +14,7 @@ use crate::handler::{Arrival, Call, Context, Handler};
 use crate::limits::{HANDLERS_MAX, VISIT};
 use crate::message::Message;
 use crate::options::{Interrupt, UdmOptions};
+use crate::uac::{ATOMICITY_EXTEND, INTERRUPT_DISABLE};
 
 /// An end point of User Direct Messaging: a node's handlers with the state that they share. It
 /// belongs to one thread at a time; with [`Udm::with_upcalls`] handlers have another one. Once it is
@@ -302,6 +303,21 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// says; false if the time was over first. A program that ends calls this last.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, Error> {
         Ok(self.context.endpoint.group.manager.session().flush(wait)?)
+    }
+
+    /// Ends a section where no handlers are to run.
+    #[inline]
+    pub(crate) fn end_section(&mut self) {
+        if let Err(error) = self.context.endpoint.end_atomic(INTERRUPT_DISABLE) {
+            self.fail_later(error.into());
+        }
+    }
+
+    /// True if the end of a section may run handlers.
+    #[inline]
+    pub(crate) fn has_to_run_at_end(&self) -> bool {
+        let is_extended = self.context.endpoint.uac.bits() & ATOMICITY_EXTEND != 0;
+        self.interrupt == Interrupt::Safepoint || is_extended
     }
 
     /// True if handlers run now of themselves.
