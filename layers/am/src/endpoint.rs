@@ -8,7 +8,7 @@ use hamlyn::{Area, Host, LinkEnd, Session, Wait};
 
 use crate::bulk::Bulk;
 use crate::call::{Call, Deferred, Outcome, Reply};
-use crate::error::Error;
+use crate::error::{Error, Reason};
 use crate::name::{Name, Tag, key_of};
 use crate::peer::{EndpointId, ServedState};
 use crate::poll::NodeState;
@@ -71,7 +71,7 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sets the tag, at any time. Messages that were sent with the one before and have not come
-    /// yet come back ([`Reason::BadTag`](crate::Reason::BadTag)); those that came are taken. Nobody
+    /// yet come back ([`Reason::BadTag`]); those that came are taken. Nobody
     /// who knew the one before writes into the segment any more; if others have mapped its memory,
     /// its pages are copied.
     pub fn set_tag(&mut self, tag: Tag) -> Result<(), Error> {
@@ -81,6 +81,8 @@ impl<H: Host> Endpoint<H> {
         let secret = endpoint.introduction.secret();
         session.rekey_port(&mut endpoint.port, key_of(&secret, tag))?;
         endpoint.tag = tag;
+        // Their askers knew the tag before.
+        node.state.traffic.return_asked(self.id, Reason::BadTag);
         Ok(())
     }
 
