@@ -230,6 +230,13 @@ impl NodeState {
                 self.state.return_to_sender(returned);
                 continue;
             };
+            let segment = endpoint.receiving.segment.as_ref();
+            if segment.is_none_or(|segment| segment.number != transfer.segment) {
+                // The bytes were there, and their place is gone.
+                let returned = transfer.returned(Reason::BadOffset);
+                self.state.return_to_sender(returned);
+                continue;
+            }
             let mapped = endpoint.translations.get(&over);
             let mut call = Call {
                 link: peer.link,
