@@ -429,7 +429,8 @@ impl State {
             return Ok(None);
         };
         let link = writing.link();
-        let Some(peer) = self.traffic.peers.enter(link) else {
+        // One that is lost is not made anew: nothing would tell of its end again.
+        let Some(peer) = self.traffic.peers.get(link) else {
             transfer.end(Some(Reason::Unreachable));
             return Ok(None);
         };

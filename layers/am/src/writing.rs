@@ -152,11 +152,10 @@ impl Writing {
         source: &mut Source<'_>,
     ) -> Result<Progress, SendError> {
         let (link, terminus) = (self.link(), session.terminus());
-        // Of a link that has ended a send tells.
         let kept = session.undelivered_kept(link).unwrap_or(u64::MAX);
         let window = kept.saturating_sub(OTHERS_MAX).clamp(1, PACKETS_MAX);
         self.keeps_order = session.keeps_order(link);
-        if delivery.is_gone {
+        if delivery.is_gone || session.link_end(link).is_some() {
             return Ok(Progress::Gone);
         }
         let mut packets = 0;
