@@ -313,7 +313,10 @@ impl NodeState {
             self.state.advance_transfers(session)?;
             count += self.end_gets(bundle);
             for endpoint in std::mem::take(&mut self.state.wants_frame) {
-                self.fault_by_call(session, endpoint)?;
+                // It may be dropped meanwhile, and its number another's.
+                if self.state.endpoints.get(endpoint).is_some() {
+                    self.fault_by_call(session, endpoint)?;
+                }
             }
         }
         if !self.state.traffic.asked.is_empty() {
