@@ -2,8 +2,10 @@
 //! the first sender asks for it; and those of others, as a sender knows them.
 
 use hamlyn::engine::slot::Rights;
-use hamlyn::region::{Access, Holders, REGION_TICKET_BYTES, Region, RegionTicket};
-use hamlyn::ticket::TICKET_BYTES;
+use hamlyn::region::{
+    Access, AttachError, Attached, Holders, REGION_TICKET_BYTES, Region, RegionTicket,
+};
+use hamlyn::ticket::{TICKET_BYTES, TicketKind};
 use hamlyn::{Area, Host, NewSlot, Session, Slot, Target, Ticket, Wait};
 
 use crate::error::Error;
@@ -125,6 +127,9 @@ impl Remote {
             region: region.filter(is_its),
             handlers: [0; 4],
         })
+        if ticket.kind != TicketKind::Slot {
+            return None;
+        }
     }
 
     /// See [`proof_of`].
