@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::error::{Blocked, Error, Reason};
 use crate::peer::EndpointId;
 use crate::poll::NodeState;
+use crate::segment::Segment;
 use crate::send::{Attempt, Request};
 use crate::state::State;
 use crate::transfer::{Stage, Transfer};
@@ -278,7 +279,7 @@ impl NodeState {
         let number = self.state.segments;
         let endpoint = self.state.endpoints.get(id).ok_or(Error::Stale)?;
         endpoint.receiving.segment =
-            segment.map(|(area, length)| crate::segment::Segment::new(area, length, number));
+            segment.map(|(area, length)| Segment::new(area, length, number));
         Ok(())
     }
 }
@@ -290,11 +291,14 @@ impl State {
         session: &mut Session<'_, H>,
         id: EndpointId,
     ) -> Result<(), Error> {
-        let endpoint = self.endpoints.get(id).ok_or(Error::Stale)?;
-        match &mut endpoint.receiving.segment {
-            Some(segment) => segment.close(session),
-            None => Ok(()),
-        }
+        self.endpoints.get(id).ok_or(Error::Stale)?;
+        let segment = self.segment_of(id);
+        segment.map_or(Ok(()), |segment| segment.close(session))
+    }
+
+    /// The segment of an endpoint.
+    pub(crate) fn segment_of(&mut self, id: EndpointId) -> Option<&mut Segment> {
+        self.endpoints.get(id)?.receiving.segment.as_mut()
     }
 
     /// Closes the slots of gets of that endpoint, whose data have no place any more.

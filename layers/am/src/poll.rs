@@ -371,8 +371,11 @@ impl NodeState {
         for endpoint in self.state.clean_up() {
             self.residence.close(endpoint.index);
             self.state.end_own_slots(session, endpoint);
-            // Pages that cannot be taken back are nobody's but the area's holders'.
-            result = result.and(self.state.shut_segment(session, endpoint).or(Ok(())));
+            if let Some(segment) = self.state.segment_of(endpoint) {
+                // Pages that cannot be taken back are nobody's but the area's holders'.
+                let _ = segment.close(session);
+                segment.end(session);
+            }
             if let Some(port) = self.state.remove_endpoint(endpoint) {
                 result = result.and(self.close(session, endpoint, port));
             }

@@ -88,7 +88,13 @@ impl Segment {
             session.revoke(region)?;
             opened.region = None;
         }
-        match self.opened.take() {
+        self.end(session);
+        Ok(())
+    }
+
+    /// The endpoint goes: closes the slot, whatever becomes of pages that others have mapped.
+    pub(crate) fn end<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        if let Some(opened) = self.opened.take() {
             // One that is not open any more needs no closing.
             Some(opened) => session.close_slot(opened.slot).or(Ok(())),
             None => Ok(()),
