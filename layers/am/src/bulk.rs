@@ -77,7 +77,9 @@ impl NodeState {
         let mapped = self.state.endpoints.mapped(over)?;
         match &mut mapped.remote {
             Some(remote) if wait != Wait::Poll && remote.takes(place, bulk.handler) => {
-                remote.attach(session);
+                if mapped.may_attach {
+                    mapped.may_attach = remote.attach(session, &self.state.traffic.dropped);
+                }
                 transfer.is_lent = true;
             }
             _ => transfer.data = Some(bulk.data.to_vec()),

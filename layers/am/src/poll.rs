@@ -368,6 +368,9 @@ impl NodeState {
     /// all is done.
     pub(crate) fn clean_up<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
         let mut result = Ok(());
+        for region in self.state.traffic.dropped.take_regions() {
+            session.detach(&region);
+        }
         for endpoint in self.state.clean_up() {
             self.residence.close(endpoint.index);
             self.state.end_own_slots(session, endpoint);
