@@ -71,9 +71,10 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sets the tag, at any time. Messages that were sent with the one before and have not come
-    /// yet come back ([`Reason::BadTag`]); those that came are taken. Nobody
-    /// who knew the one before writes into the segment any more; if others have mapped its memory,
-    /// its pages are copied.
+    /// yet come back ([`Reason::BadTag`]); those that came are taken, but for gets and questions of
+    /// long transfers that were taken and have no answer yet: they come back. Nobody who has been
+    /// told where the segment is writes there any more; if others have mapped its memory, its pages
+    /// are copied. Whoever asks by a message that lies in the queue now is told once more.
     pub fn set_tag(&mut self, tag: Tag) -> Result<(), Error> {
         let (mut node, mut session) = self.shared.enter()?;
         node.state.shut_segment(&mut session, self.id)?;

@@ -20,6 +20,14 @@ const PACKETS_PER_TURN: u32 = 16;
 const PACKETS_MAX: u64 = 512;
 /// Refusals of anything else that a link may have: of requests, answers, and one message of credits.
 const OTHERS_MAX: u64 = 2 * RECORDS as u64 + 1;
+/// Refusals that any link keeps ([`hamlyn::Interface::undelivered_kept`]).
+const KEPT_LEAST: u64 = 63;
+/// Packets with data under way over such a link.
+const WINDOW_LEAST: u64 = 14;
+const _: () = assert!(
+    OTHERS_MAX + WINDOW_LEAST <= KEPT_LEAST,
+    "refusals of requests would be lost among those of data: have fewer records"
+);
 
 /// Packets with data that were sent over a link, and how far they are known to have been taken, or
 /// refused.
