@@ -243,8 +243,8 @@ pub(crate) fn an_unpolled_receiver_holds_up_nobody(world: World) {
     });
 }
 
-/// A transfer whose data are all sent, and whose last message has no credit, ends with its link.
-pub(crate) fn a_transfer_without_a_credit_ends_with_its_link(mut world: World) {
+/// A transfer that is sent but for its last message, which has no credit, ends with its receiver.
+pub(crate) fn a_transfer_without_a_credit_ends_with_its_receiver(mut world: World) {
     const LENGTH: u64 = 9_000;
     world.options.credits = 1;
     world.run(2, &|player| {

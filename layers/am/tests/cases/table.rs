@@ -19,7 +19,7 @@ in_every_place! {
     bulk::long_transfers_come_back_with_their_data,
     bulk::gets_are_whole_or_come_back,
     bulk::the_end_of_a_node_returns_transfers,
-    bulk::a_transfer_without_a_credit_ends_with_its_link,
+    bulk::a_transfer_without_a_credit_ends_with_its_receiver,
     returns::each_reason_comes_with_its_message,
     returns::congestion_ends,
     returns::a_full_queue_loses_nothing,
