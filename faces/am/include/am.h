@@ -24,7 +24,8 @@
  * itself: the process ends.
  *
  * All calls return AM_OK or an error, and AMX_ErrorText() has the remedy. A call that fails has
- * sent nothing. All calls are made by the thread that called AM_Init; AM_PAR is not there yet, and
+ * sent no message; a bulk request that has waited in vain may have written a part of its data into
+ * the segment. All calls are made by the thread that called AM_Init; AM_PAR is not there yet, and
  * AM_AllocateBundle says so (AM_ERR_RESOURCE).
  *
  * Requests without Async or Try wait for a credit (16 requests for each translation) and for room,
@@ -293,8 +294,9 @@ static inline int AMX_Lookup(const char *process, const char *item, int millisec
  *   AM_ReplyIM(token, handler, source, nbytes, ...)
  *   AM_ReplyXferM(token, dest_offset, handler, source, nbytes, ...)
  *
- * Data are copied by the call: the source is free when it returns. AM_GetXferM reads the remote
- * segment into the own one. A request whose destination is gone is AM_OK, and comes back
+ * The source is free when the call returns. AM_RequestXferM, which waits, may send its data from
+ * there: they are not returned then, if the message comes back. All others copy them. AM_GetXferM
+ * reads the remote segment into the own one. A request whose destination is gone is AM_OK, and comes back
  * (EUNREACHABLE). While a request waits it polls the bundle of `ep` alone: a program that has the
  * destination in another bundle of its own polls that itself. */
 #define HAMLYN_AM_EP_ ep_t

@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::error::{Blocked, Error, Reason};
 use crate::peer::EndpointId;
 use crate::poll::NodeState;
+use crate::segment::Segment;
 use crate::send::{Attempt, Request};
 use crate::state::State;
 use crate::transfer::{Stage, Transfer};
@@ -76,7 +77,9 @@ impl NodeState {
         let mapped = self.state.endpoints.mapped(over)?;
         match &mut mapped.remote {
             Some(remote) if wait != Wait::Poll && remote.takes(place, bulk.handler) => {
-                remote.attach(session);
+                if mapped.may_attach {
+                    mapped.may_attach = remote.attach(session, &self.state.traffic.dropped);
+                }
                 transfer.is_lent = true;
             }
             _ => transfer.data = Some(bulk.data.to_vec()),
@@ -230,6 +233,13 @@ impl NodeState {
                 self.state.return_to_sender(returned);
                 continue;
             };
+            let segment = endpoint.receiving.segment.as_ref();
+            if segment.is_none_or(|segment| segment.number != transfer.segment) {
+                // The bytes were there, and their place is gone.
+                let returned = transfer.returned(Reason::BadOffset);
+                self.state.return_to_sender(returned);
+                continue;
+            }
             let mapped = endpoint.translations.get(&over);
             let mut call = Call {
                 link: peer.link,
@@ -271,7 +281,7 @@ impl NodeState {
         let number = self.state.segments;
         let endpoint = self.state.endpoints.get(id).ok_or(Error::Stale)?;
         endpoint.receiving.segment =
-            segment.map(|(area, length)| crate::segment::Segment::new(area, length, number));
+            segment.map(|(area, length)| Segment::new(area, length, number));
         Ok(())
     }
 }
@@ -283,11 +293,14 @@ impl State {
         session: &mut Session<'_, H>,
         id: EndpointId,
     ) -> Result<(), Error> {
-        let endpoint = self.endpoints.get(id).ok_or(Error::Stale)?;
-        match &mut endpoint.receiving.segment {
-            Some(segment) => segment.close(session),
-            None => Ok(()),
-        }
+        self.endpoints.get(id).ok_or(Error::Stale)?;
+        let segment = self.segment_of(id);
+        segment.map_or(Ok(()), |segment| segment.close(session))
+    }
+
+    /// The segment of an endpoint.
+    pub(crate) fn segment_of(&mut self, id: EndpointId) -> Option<&mut Segment> {
+        self.endpoints.get(id)?.receiving.segment.as_mut()
     }
 
     /// Closes the slots of gets of that endpoint, whose data have no place any more.
@@ -422,7 +435,8 @@ impl State {
             return Ok(None);
         };
         let link = writing.link();
-        let Some(peer) = self.traffic.peers.enter(link) else {
+        // One that is lost is not made anew: nothing would tell of its end again.
+        let Some(peer) = self.traffic.peers.get(link) else {
             transfer.end(Some(Reason::Unreachable));
             return Ok(None);
         };

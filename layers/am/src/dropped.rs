@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 
 use hamlyn::engine::memory::LinkId;
+use hamlyn::region::Attached;
 
 use crate::peer::EndpointId;
 use crate::wire::Stamp;
@@ -14,6 +15,7 @@ pub(crate) struct Dropped {
     endpoints: RefCell<Vec<EndpointId>>,
     requests: RefCell<Vec<(LinkId, Stamp)>>,
     bundles: RefCell<Vec<u32>>,
+    regions: RefCell<Vec<Attached>>,
 }
 
 impl Dropped {
@@ -34,13 +36,24 @@ impl Dropped {
         self.is_any.set(true);
     }
 
+    /// Memory of a peer is not written any more.
+    pub(crate) fn region(&self, region: Attached) {
+        self.regions.borrow_mut().push(region);
+        self.is_any.set(true);
+    }
+
+    /// The regions to let go of.
+    pub(crate) fn take_regions(&self) -> Vec<Attached> {
+        self.regions.take()
+    }
+
     /// A reply that was deferred will never be sent.
     pub(crate) fn request(&self, link: LinkId, stamp: Stamp) {
         self.requests.borrow_mut().push((link, stamp));
         self.is_any.set(true);
     }
 
-    /// All of them.
+    /// All of them but regions.
     pub(crate) fn take(&self) -> (Vec<EndpointId>, Vec<(LinkId, Stamp)>, Vec<u32>) {
         self.is_any.set(false);
         let (endpoints, requests) = (self.endpoints.take(), self.requests.take());

@@ -8,7 +8,7 @@ use hamlyn::{Area, Host, LinkEnd, Session, Wait};
 
 use crate::bulk::Bulk;
 use crate::call::{Call, Deferred, Outcome, Reply};
-use crate::error::Error;
+use crate::error::{Error, Reason};
 use crate::name::{Name, Tag, key_of};
 use crate::peer::{EndpointId, ServedState};
 use crate::poll::NodeState;
@@ -71,9 +71,10 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sets the tag, at any time. Messages that were sent with the one before and have not come
-    /// yet come back ([`Reason::BadTag`](crate::Reason::BadTag)); those that came are taken. Nobody
-    /// who knew the one before writes into the segment any more; if others have mapped its memory,
-    /// its pages are copied.
+    /// yet come back ([`Reason::BadTag`]); those that came are taken, but for gets and questions of
+    /// long transfers that were taken and have no answer yet: they come back. Nobody who has been
+    /// told where the segment is writes there any more; if others have mapped its memory, its pages
+    /// are copied. Whoever asks by a message that lies in the queue now is told once more.
     pub fn set_tag(&mut self, tag: Tag) -> Result<(), Error> {
         let (mut node, mut session) = self.shared.enter()?;
         node.state.shut_segment(&mut session, self.id)?;
@@ -81,6 +82,8 @@ impl<H: Host> Endpoint<H> {
         let secret = endpoint.introduction.secret();
         session.rekey_port(&mut endpoint.port, key_of(&secret, tag))?;
         endpoint.tag = tag;
+        // Their askers knew the tag before.
+        node.state.traffic.return_asked(self.id, Reason::BadTag);
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use hamlyn::{OpenError, PeerLost, ReceiveError, SendError};
 
 use crate::wire::{ARGUMENTS_MAX, NAME_BYTES};
 
-/// A call failed, and has sent nothing.
+/// A call failed, and has sent no message. A transfer that has waited may have written some of its
+/// data.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

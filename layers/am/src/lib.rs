@@ -37,7 +37,8 @@
 //!
 //! **Each request that is accepted ends once**: by a reply, by an empty reply if its handler sends
 //! none, or by its return to the sender ([`Endpoint::on_returned`]) with the [`Reason`], the
-//! arguments and the data. A call that fails has sent nothing.
+//! arguments, and the data if they were copied ([`Endpoint::transfer`]). A call that fails has sent
+//! no message; a transfer that has waited in vain may have written some of its data.
 //!
 //! **Credits.** An endpoint may have K requests outstanding for each [`Translation`], and a node 24
 //! for each other node. A request that has no credit waits, as long as its [`Wait`](hamlyn::Wait)

@@ -18,7 +18,7 @@ pub struct NodeOptions {
     /// by the rule of `V 4.2` for this kind of machine: round trip over gap, to the next power of
     /// two.
     pub credits: u16,
-    /// Bytes of the request queue of an endpoint, 64 to 2^30; one link may take half of it. A
+    /// Bytes of the request queue of an endpoint, 512 to 2^30; one link may take half of it. A
     /// request counts 64 for each 64 bytes that it begins. Requests that find no room are sent
     /// again. Default 1 MiB, which takes memory only as it is used.
     pub queue_bytes: u32,

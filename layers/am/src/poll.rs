@@ -313,7 +313,10 @@ impl NodeState {
             self.state.advance_transfers(session)?;
             count += self.end_gets(bundle);
             for endpoint in std::mem::take(&mut self.state.wants_frame) {
-                self.fault_by_call(session, endpoint)?;
+                // It may be dropped meanwhile, and its number another's.
+                if self.state.endpoints.get(endpoint).is_some() {
+                    self.fault_by_call(session, endpoint)?;
+                }
             }
         }
         if !self.state.traffic.asked.is_empty() {
@@ -365,11 +368,17 @@ impl NodeState {
     /// all is done.
     pub(crate) fn clean_up<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
         let mut result = Ok(());
+        for region in self.state.traffic.dropped.take_regions() {
+            session.detach(&region);
+        }
         for endpoint in self.state.clean_up() {
             self.residence.close(endpoint.index);
             self.state.end_own_slots(session, endpoint);
-            // Pages that cannot be taken back are nobody's but the area's holders'.
-            result = result.and(self.state.shut_segment(session, endpoint).or(Ok(())));
+            if let Some(segment) = self.state.segment_of(endpoint) {
+                // Pages that cannot be taken back are nobody's but the area's holders'.
+                let _ = segment.close(session);
+                segment.end(session);
+            }
             if let Some(port) = self.state.remove_endpoint(endpoint) {
                 result = result.and(self.close(session, endpoint, port));
             }

@@ -1,11 +1,16 @@
 //! Segments (`V 3.1`): memory of an endpoint into which bulk messages go, by a slot that opens when
 //! the first sender asks for it; and those of others, as a sender knows them.
 
+use std::rc::Rc;
+
 use hamlyn::engine::slot::Rights;
-use hamlyn::region::{Access, Holders, REGION_TICKET_BYTES, Region, RegionTicket};
-use hamlyn::ticket::TICKET_BYTES;
+use hamlyn::region::{
+    Access, AttachError, Attached, Holders, REGION_TICKET_BYTES, Region, RegionTicket,
+};
+use hamlyn::ticket::{TICKET_BYTES, TicketKind};
 use hamlyn::{Area, Host, NewSlot, Session, Slot, Target, Ticket, Wait};
 
+use crate::dropped::Dropped;
 use crate::error::Error;
 use crate::wire::Place;
 
@@ -86,10 +91,15 @@ impl Segment {
             session.revoke(region)?;
             opened.region = None;
         }
-        match self.opened.take() {
+        self.end(session);
+        Ok(())
+    }
+
+    /// The endpoint goes: closes the slot, whatever becomes of pages that others have mapped.
+    pub(crate) fn end<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        if let Some(opened) = self.opened.take() {
             // One that is not open any more needs no closing.
-            Some(opened) => session.close_slot(opened.slot).or(Ok(())),
-            None => Ok(()),
+            let _ = session.close_slot(opened.slot);
         }
     }
 }
@@ -105,6 +115,8 @@ pub(crate) struct Remote {
     pub(crate) target: Target,
     /// Its region, until it was tried to map it.
     region: Option<RegionTicket>,
+    /// That, once it is mapped, and who lets go of it when this goes.
+    attached: Option<(Attached, Rc<Dropped>)>,
     /// Handlers that it is known to have for bulk messages.
     handlers: [u64; 4],
 }
@@ -115,6 +127,9 @@ impl Remote {
         let (ticket, region) = bytes.split_at_checked(TICKET_BYTES)?;
         let ticket = Ticket::from_bytes(ticket).ok()?;
         let target = at.with_ticket(ticket)?;
+        if ticket.kind != TicketKind::Slot {
+            return None;
+        }
         let region = match region.len() {
             REGION_TICKET_BYTES => Some(RegionTicket::from_bytes(region).ok()?),
             _ => None,
@@ -123,6 +138,7 @@ impl Remote {
         Some(Self {
             target,
             region: region.filter(is_its),
+            attached: None,
             handlers: [0; 4],
         })
     }
@@ -152,11 +168,30 @@ impl Remote {
         }
     }
 
-    /// Maps its memory, if that can be and was not tried: then data are stored there at once.
-    pub(crate) fn attach<H: Host>(&mut self, session: &mut Session<'_, H>) {
-        if let Some(region) = self.region.take() {
-            // Otherwise they go as packets.
-            let _ = session.attach(&region, ATTACH_WAIT);
+    /// Maps its memory, if that can be and was not tried: then data are stored there at once. False
+    /// if its owner did not hand it over in time, so that it is better not tried again.
+    pub(crate) fn attach<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        dropped: &Rc<Dropped>,
+    ) -> bool {
+        let Some(region) = self.region.take() else {
+            return true;
+        };
+        match session.attach(&region, ATTACH_WAIT) {
+            Ok(attached) => self.attached = Some((attached, Rc::clone(dropped))),
+            Err(AttachError::Fetch(_)) => return false,
+            // They go as packets.
+            Err(_) => {}
+        }
+        true
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        if let Some((attached, dropped)) = self.attached.take() {
+            dropped.region(attached);
         }
     }
 }

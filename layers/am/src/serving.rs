@@ -4,7 +4,7 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::{Host, Session};
 
 use crate::error::{Error, Reason};
-use crate::peer::ServedState;
+use crate::peer::{EndpointId, ServedState};
 use crate::state::State;
 use crate::traffic::{Again, Asked, Traffic};
 use crate::wire::{Category, Head, Place, Stamp};
@@ -83,9 +83,21 @@ impl State {
 }
 
 impl Traffic {
+    /// Returns the questions to that endpoint which have no answer yet.
+    pub(crate) fn return_asked(&mut self, endpoint: EndpointId, reason: Reason) {
+        for asked in std::mem::take(&mut self.asked) {
+            if asked.endpoint == endpoint {
+                self.answer_asked(asked.link, asked.stamp, Err(reason));
+            } else {
+                self.asked.push(asked);
+            }
+        }
+    }
+
     /// Answers a question by the tickets of a segment, or returns it.
     fn answer_asked(&mut self, link: LinkId, stamp: Stamp, answer: Result<&[u8], Reason>) {
-        let Some(served) = self.peers.request(link, stamp) else {
+        let served = self.peers.request(link, stamp);
+        let Some(served) = served.filter(|served| served.state == ServedState::Open) else {
             return;
         };
         let mut head = Head::new(Category::Tickets, 0);

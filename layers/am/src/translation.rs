@@ -24,6 +24,8 @@ pub struct Translation {
 pub(crate) struct Mapped {
     /// The segment of the endpoint, once it has said where that is.
     pub(crate) remote: Option<Box<Remote>>,
+    /// False once the memory of a segment did not come in time: a call waits for that once.
+    pub(crate) may_attach: bool,
     pub(crate) name: Name,
     pub(crate) tag: Tag,
     pub(crate) link: LinkId,
@@ -66,6 +68,7 @@ impl Translations {
     ) -> Option<Translation> {
         let mapped = Mapped {
             remote: None,
+            may_attach: true,
             name,
             tag,
             link: targets[0].link(),
@@ -146,6 +149,7 @@ impl Translations {
             return false;
         };
         mapped.is_mapped = false;
+        mapped.remote = None;
         if mapped.outstanding == 0 {
             self.free.push(number);
         }

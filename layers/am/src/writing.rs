@@ -20,6 +20,14 @@ const PACKETS_PER_TURN: u32 = 16;
 const PACKETS_MAX: u64 = 512;
 /// Refusals of anything else that a link may have: of requests, answers, and one message of credits.
 const OTHERS_MAX: u64 = 2 * RECORDS as u64 + 1;
+/// Refusals that any link keeps ([`hamlyn::Interface::undelivered_kept`]).
+const KEPT_LEAST: u64 = 63;
+/// Packets with data under way over such a link.
+const WINDOW_LEAST: u64 = 14;
+const _: () = assert!(
+    OTHERS_MAX + WINDOW_LEAST <= KEPT_LEAST,
+    "refusals of requests would be lost among those of data: have fewer records"
+);
 
 /// Packets with data that were sent over a link, and how far they are known to have been taken, or
 /// refused.
@@ -152,11 +160,10 @@ impl Writing {
         source: &mut Source<'_>,
     ) -> Result<Progress, SendError> {
         let (link, terminus) = (self.link(), session.terminus());
-        // Of a link that has ended a send tells.
         let kept = session.undelivered_kept(link).unwrap_or(u64::MAX);
         let window = kept.saturating_sub(OTHERS_MAX).clamp(1, PACKETS_MAX);
         self.keeps_order = session.keeps_order(link);
-        if delivery.is_gone {
+        if delivery.is_gone || session.link_end(link).is_some() {
             return Ok(Progress::Gone);
         }
         let mut packets = 0;

@@ -243,6 +243,59 @@ pub(crate) fn an_unpolled_receiver_holds_up_nobody(world: World) {
     });
 }
 
+/// A transfer that is sent but for its last message, which has no credit, ends with its receiver.
+pub(crate) fn a_transfer_without_a_credit_ends_with_its_receiver(mut world: World) {
+    const LENGTH: u64 = 9_000;
+    world.options.credits = 1;
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        if player.number == 0 {
+            let area = endpoint.new_segment(LENGTH)?;
+            check_what_comes(&mut endpoint, &Rc::new(RefCell::new(Some(area))));
+            let apart = player.node.bundle()?;
+            let mut word = apart.endpoint()?;
+            word.set_tag(TAG)?;
+            let told = Rc::new(Cell::new(false));
+            let seen = Rc::clone(&told);
+            word.on_short(CHANGE, move |_, _| {
+                seen.set(true);
+                Ok(())
+            })?;
+            // Its reply never comes.
+            endpoint.on_short(CHANGE, |call, _| {
+                std::mem::forget(call.defer()?);
+                Ok(())
+            })?;
+            player.node.publish("word", &word.name()?)?;
+            player.look_until("the word", || {
+                apart.poll().unwrap();
+                told.get()
+            });
+            player.leave();
+            return Ok(());
+        }
+        let ends = collect(&mut endpoint);
+        let to = player.map(&endpoint, 0, "server", TAG);
+        let word = player.map(&endpoint, 0, "word", TAG);
+        endpoint.transfer(&to, PUT, 0, &pattern(0, LENGTH), &[0], LONG)?;
+        player.look_until("its end", || ends.borrow().contains_key(&0));
+        player.look_until("its credit", || endpoint.outstanding().unwrap() == 0);
+        endpoint.request(&to, CHANGE, &[], LONG)?;
+        endpoint.transfer(&to, PUT, 0, &pattern(1, LENGTH), &[1], Wait::Poll)?;
+        for _ in 0..20 {
+            player.bundle.serve(Wait::millis(1))?;
+        }
+        endpoint.request(&word, CHANGE, &[], LONG)?;
+        player.look_until("its end", || ends.borrow().contains_key(&1));
+        let end = ends.borrow()[&1].clone();
+        let is_it =
+            |end: &End| matches!(end, End::Back(Reason::BadEndpoint | Reason::Unreachable, _));
+        assert!(end.len() == 1 && is_it(&end[0]), "{end:?}");
+        player.leave();
+        Ok(())
+    });
+}
+
 /// The receiver changes its segment, and its tag, again and again: each transfer is there whole
 /// when its handler runs, or comes back.
 fn changes_under_traffic(

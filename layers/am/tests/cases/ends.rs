@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use hamlyn::Wait;
-use hamlyn_am::{Events, Name, Reason, Tag};
+use hamlyn_am::{Events, Name, Operation, Reason, Tag};
 
 use crate::World;
 use crate::player::LONG;
@@ -97,6 +97,40 @@ pub(crate) fn a_get_ends_a_wait(world: World) {
             assert!(player.bundle.wait(Events::NotEmpty, LONG)?);
             player.serve_until("the bytes", || gets.get() == round);
         }
+        player.finish()
+    });
+}
+
+/// A get that is whole comes back if its segment goes before its handler has run: that never has a
+/// range of a segment that is no more.
+pub(crate) fn a_get_ends_with_its_segment(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        endpoint.new_segment(1000)?;
+        if player.number == 0 {
+            return player.finish();
+        }
+        let (gets, backs) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::new())));
+        let counted = Rc::clone(&gets);
+        endpoint.on_bulk(PUT, move |_, _, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        let seen = Rc::clone(&backs);
+        endpoint.on_returned(move |back| seen.borrow_mut().push((back.operation, back.reason)))?;
+        let to = player.map(&endpoint, 0, "server", TAG);
+        for (round, length) in [0, 500, 1000].into_iter().enumerate() {
+            endpoint.get(&to, PUT, 0..length, 0, &[], LONG)?;
+            assert!(player.bundle.wait(Events::NotEmpty, LONG)?);
+            match round % 2 {
+                0 => endpoint.set_segment(None)?,
+                _ => drop(endpoint.new_segment(100)?),
+            }
+            player.serve_until("its end", || gets.get() + backs.borrow().len() > round);
+            endpoint.new_segment(1000)?;
+        }
+        assert_eq!(gets.get(), 0);
+        assert_eq!(*backs.borrow(), [(Operation::Get, Reason::BadOffset); 3]);
         player.finish()
     });
 }

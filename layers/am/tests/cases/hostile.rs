@@ -346,6 +346,44 @@ pub(crate) fn a_ticket_ends_with_the_tag(world: World) {
     });
 }
 
+/// A question for a segment that was taken and has no answer yet has none with a ticket when the tag
+/// has changed: whatever its peer has got, it writes nowhere.
+pub(crate) fn a_question_ends_with_the_tag(world: World) {
+    const LENGTH: u64 = 100_000;
+    const ROUNDS: usize = 12;
+    world.run(1, &|player| {
+        let mut endpoint = player.endpoint("endpoint", TAG);
+        endpoint.on_bulk(ASK, |_, _, _| Ok(()))?;
+        let area = endpoint.new_segment(LENGTH)?;
+        let mut peer = Peer::open(player, &endpoint.name()?);
+        let place = [0, LENGTH].map(u64::to_le_bytes).concat();
+        let mut came_back = 0;
+        for round in 0..ROUNDS {
+            peer.send(4, &place);
+            assert!(player.bundle.serve(LONG)? > 0, "the question came");
+            endpoint.set_tag(Tag::new(9))?;
+            let answer = peer.answer().expect("the question was taken");
+            if answer[2] == 6 {
+                // It was answered before the tag changed.
+                let ticket = Ticket::from_bytes(&answer[8..60]).unwrap();
+                assert_eq!(peer.write(&ticket, 1), Some(Refusal::SlotClosed), "{round}");
+            } else {
+                came_back += 1;
+            }
+            endpoint.set_tag(TAG)?;
+        }
+        assert!(
+            came_back > 0,
+            "all were answered in the look that took them"
+        );
+        let mut byte = [0];
+        area.read_at(77, &mut byte).unwrap();
+        assert_eq!(byte, [0]);
+        assert!(peer.ask(&place).is_some(), "the tag is right again");
+        player.finish()
+    });
+}
+
 /// A peer that speaks to the port of an endpoint, in the same thread.
 struct Peer<'a> {
     player: &'a crate::player::Player<'a>,
@@ -374,6 +412,12 @@ impl<'a> Peer<'a> {
 
     /// Sends a request of that category, and waits for its answer, or its refusal.
     fn say(&mut self, category: u8, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.send(category, bytes);
+        self.answer()
+    }
+
+    /// Sends a request of that category.
+    fn send(&mut self, category: u8, bytes: &[u8]) {
         self.uses += 1;
         let stamp = self.uses << 5;
         let own = self.port.ticket();
@@ -389,6 +433,11 @@ impl<'a> Peer<'a> {
         session
             .send_message(&self.to, stamp, &message, LONG)
             .unwrap();
+    }
+
+    /// Waits for the answer of the last request, or its refusal.
+    fn answer(&mut self) -> Option<Vec<u8>> {
+        let mut session = self.manager.session();
         for _ in 0..10_000 {
             self.player.bundle.serve(Wait::millis(1)).unwrap();
             let mut answer = None;
@@ -406,7 +455,7 @@ impl<'a> Peer<'a> {
                 return None;
             }
         }
-        panic!("no answer to {word:?}");
+        panic!("no answer to request {}", self.uses);
     }
 
     /// Asks for the segment.
