@@ -31,7 +31,8 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// Opens the end point of that name at this node. Blocks until all nodes of the group have
     /// opened theirs, as long as `wait` says for each. Allocates.
     ///
-    /// Handlers run in calls of this node only: set them ([`Udm::on`]) before the first.
+    /// Handlers run in calls of this node only: set them ([`Udm::on`]) before the first. Others may
+    /// still be opening theirs when it returns: a node that may end soon begins with a barrier.
     ///
     /// # Errors
     ///

@@ -1,5 +1,7 @@
 //! Nodes that end, and interfaces that are no nodes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::transport::Return;
 use hamlyn::{Address, Ticket, Wait};
@@ -87,6 +89,7 @@ pub(crate) fn strangers_reach_no_handler(world: World) {
             call
         })
         .unwrap();
+        udm.barrier(LONG).unwrap();
         let other = 1 - udm.me();
         if udm.me() == 0 {
             let stranger = open_unnamed();
@@ -115,6 +118,8 @@ pub(crate) fn strangers_reach_no_handler(world: World) {
 
 /// Nodes that take themselves for another group hear that they are none.
 pub(crate) fn other_groups_are_refused(world: World) {
+    // A barrier would be refused, too.
+    let has_opened = AtomicBool::new(false);
     world.place.run(2, &|manager, number, names| {
         let options = GroupOptions {
             name: format!("group-{number}"),
@@ -125,11 +130,15 @@ pub(crate) fn other_groups_are_refused(world: World) {
         let mut udm = Udm::open(&group, "main", UdmOptions::default(), (), LONG).unwrap();
         let other = 1 - udm.me();
         if number == 0 {
+            has_opened.store(true, Ordering::Relaxed);
             while udm.lost(other).is_none() {
                 udm.serve(LONG).unwrap();
             }
             assert_eq!(udm.statistics().received, 0);
             return;
+        }
+        while !has_opened.load(Ordering::Relaxed) {
+            udm.serve(Wait::millis(1)).unwrap();
         }
         udm.inject(other, 0, &[]).unwrap();
         let reason = loop {
