@@ -150,16 +150,16 @@ fn fewer_credits_are_too_few() {
     assert!(eight > 0.9 * four, "{four} {eight}");
 }
 
-/// A queue of 16 takes four senders' four; one of 4 does not, and nobody is refused by a long one.
+/// A queue of 16 takes four senders' four; one of 8 does not, and nobody is refused by a long one.
 #[test]
 fn a_shorter_queue_refuses_more() {
     let clients = short(loads::rates(4));
-    let (paper, four) = (
+    let (paper, eight) = (
         outcome(Variant::queue(16), clients),
-        outcome(Variant::queue(4), clients),
+        outcome(Variant::queue(8), clients),
     );
     assert_eq!(refused(&paper), 0);
-    assert!(refused(&four) > 0);
+    assert!(refused(&eight) > 0);
     let many = short(loads::rates(16));
     assert!(refused(&outcome(Variant::paper(), many)) > 0);
     assert_eq!(refused(&outcome(Variant::queue(16 * 16), many)), 0);
