@@ -3,11 +3,8 @@
 use hamlyn::{Host, Wait};
 
 use crate::error::Error;
-use crate::limits::{BARRIER, VISIT};
+use crate::limits::{BARRIER, VISIT, VISITS_MAX};
 use crate::udm::Udm;
-
-/// Visits to messages that are at hand, after which those that come are left for later.
-const VISITS_MAX: usize = 64;
 
 impl<S: 'static, H: Host> Udm<S, H> {
     /// Waits until all nodes have entered this barrier, in each of its lg n rounds as long as `wait`

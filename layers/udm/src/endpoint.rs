@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
+use hamlyn::engine::terminus::SendHandle;
 use hamlyn::zerocopy::IntoBytes;
 use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Session, Target, Wait};
 
@@ -51,11 +52,32 @@ struct Member {
     far: Option<Box<Far>>,
 }
 
-/// A port that is offered to the nodes of a group, as long as this lives.
+/// A port that is offered to the nodes of a group under a name, as long as this lives.
 struct OfferedPort<H: Host> {
     group: Arc<Shared<H>>,
     item: String,
     port: Port,
+}
+
+impl<H: Host> OfferedPort<H> {
+    fn open(group: &Arc<Shared<H>>, item: String, options: &UdmOptions) -> Result<Self, Error> {
+        let new = NewPort::new()
+            .group(group.gid)
+            .handlers(HANDLERS_OF_PORT)
+            .queue_bytes(options.queue_bytes)
+            .peer_bytes(options.queue_bytes);
+        let port = group.manager.session().open_port(new)?;
+        if !group.take(&item) {
+            // As it was opened just now.
+            let _ = group.manager.session().close_port(port);
+            return Err(Error::NameInUse);
+        }
+        Ok(Self {
+            group: Arc::clone(group),
+            item,
+            port,
+        })
+    }
 }
 
 impl<H: Host> Drop for OfferedPort<H> {
@@ -94,29 +116,7 @@ impl<H: Host> Endpoint<H> {
         options: &UdmOptions,
         wait: Wait,
     ) -> Result<Self, Error> {
-        let item = format!("udm.{name}");
-        let mut session = group.manager.session();
-        let new = NewPort::new()
-            .group(group.gid)
-            .handlers(HANDLERS_OF_PORT)
-            .queue_bytes(options.queue_bytes)
-            .peer_bytes(options.queue_bytes);
-        if !group.take(&item) {
-            return Err(Error::NameInUse);
-        }
-        let port = match session.open_port(new) {
-            Ok(port) => port,
-            Err(error) => {
-                group.give_up(&item);
-                return Err(error.into());
-            }
-        };
-        let offered = OfferedPort {
-            port,
-            item,
-            group: Arc::clone(&group),
-        };
-        drop(session);
+        let offered = OfferedPort::open(&group, format!("udm.{name}"), options)?;
         let met = group.meet(&offered.item, &offered.port.ticket(), wait)?;
         let mut links = Vec::new();
         for (node, (target, is_far)) in met.iter().enumerate() {
@@ -146,27 +146,21 @@ impl<H: Host> Endpoint<H> {
     /// the layer on the way.
     #[inline]
     pub(crate) fn next(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
-        let is_there = self.next_of_all(into)?;
-        match is_there && into.handler == BARRIER {
-            true => self.next_after_barrier(into),
-            false => Ok(is_there),
-        }
-    }
-
-    #[inline(never)]
-    fn next_after_barrier(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
         for _ in 0..UNSEEN_MAX {
-            let (source, round) = (into.source, into.word(0));
-            self.barrier.came(self.group.me, source, round);
-            self.extracted();
             let is_there = self.next_of_all(into)?;
             if !is_there || into.handler != BARRIER {
                 return Ok(is_there);
             }
+            self.take_barrier(into);
         }
-        self.barrier.came(self.group.me, into.source, into.word(0));
-        self.extracted();
         Ok(false)
+    }
+
+    #[inline(never)]
+    fn take_barrier(&mut self, message: &Message) {
+        let (source, round) = (message.source, message.word(0));
+        self.barrier.came(self.group.me, source, round);
+        self.extracted();
     }
 
     #[inline]
@@ -321,23 +315,15 @@ impl<H: Host> Endpoint<H> {
         wait: Wait,
     ) -> Result<(), InjectError> {
         match self.members.get(to as usize) {
-            Some(member) if member.far.is_none() && bytes.len() <= BYTES_MAX => {
-                let mut session = self.group.manager.session();
-                let sent = session.send_message(&member.target, handler, bytes, wait);
-                drop(session);
-                match sent {
-                    Ok(_) => {
-                        self.statistics.sent += 1;
-                        H::passes(Point::Udm(UdmPoint::Injected));
-                        Ok(())
-                    }
-                    Err(error) => Err(self.not_sent(to, error)),
-                }
+            Some(Member { target, far: None }) if bytes.len() <= BYTES_MAX => {
+                let sent = self.group.send(target, handler, bytes, wait);
+                self.sent(to, sent)
             }
             _ => self.send_far(to, handler, bytes, wait),
         }
     }
 
+    /// The same to a node of another host; and messages that can go nowhere.
     #[inline(never)]
     fn send_far(
         &mut self,
@@ -346,19 +332,15 @@ impl<H: Host> Endpoint<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), InjectError> {
-        let most_bytes = self.bytes_max(to)?;
-        if bytes.len() > most_bytes {
-            let length_bytes = bytes.len();
+        let (length_bytes, most_bytes) = (bytes.len(), self.bytes_max(to)?);
+        let Member { target, far } = &mut self.members[to as usize];
+        let Some(far) = far.as_mut().filter(|_| length_bytes <= most_bytes) else {
             return Err(InjectError::TooLong {
                 length_bytes,
                 most_bytes,
             });
-        }
-        self.group.hear(&mut self.group.manager.session());
-        let Member { target, far } = &mut self.members[to as usize];
-        let Some(far) = far else {
-            return Ok(());
         };
+        self.group.hear(&mut self.group.manager.session());
         if let Some(end) = self.group.lost(to) {
             return Err(InjectError::Lost { to, end });
         }
@@ -369,12 +351,15 @@ impl<H: Host> Endpoint<H> {
         self.scratch.clear();
         self.scratch.extend_from_slice(&far.sent.to_le_bytes());
         self.scratch.extend_from_slice(bytes);
-        let mut session = self.group.manager.session();
-        let sent = session.send_message(target, handler, &self.scratch, wait);
-        drop(session);
+        let sent = self.group.send(target, handler, &self.scratch, wait);
+        far.sent = far.sent.wrapping_add(u32::from(sent.is_ok()));
+        self.sent(to, sent)
+    }
+
+    #[inline]
+    fn sent(&mut self, to: u32, sent: Result<SendHandle, SendError>) -> Result<(), InjectError> {
         match sent {
             Ok(_) => {
-                far.sent = far.sent.wrapping_add(1);
                 self.statistics.sent += 1;
                 H::passes(Point::Udm(UdmPoint::Injected));
                 Ok(())

@@ -17,3 +17,5 @@ pub(crate) const BARRIER: u16 = HANDLERS_MAX;
 pub const NODES_MAX: u32 = 1 << 16;
 /// Messages that are taken in one go.
 pub(crate) const VISIT: usize = 64;
+/// Visits to messages that are at hand, after which those that come are left for later.
+pub(crate) const VISITS_MAX: usize = 64;

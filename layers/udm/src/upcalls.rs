@@ -12,13 +12,10 @@ use hamlyn::{Host, Manager, Source, Wait};
 
 use crate::error::Error;
 use crate::group::Shared;
-use crate::limits::{BARRIER, VISIT};
+use crate::limits::{BARRIER, VISIT, VISITS_MAX};
 use crate::options::Interrupt;
 use crate::uac::INTERRUPT_DISABLE;
 use crate::udm::Udm;
-
-/// Visits to messages at the end of a section at most.
-const VISITS_MAX: usize = 64;
 
 /// An end point whose handlers run in a thread of their own, at once when messages come, also while
 /// the program computes; never while it is in a section. The thread sleeps while none come. It
