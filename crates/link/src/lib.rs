@@ -229,7 +229,8 @@ pub trait TransmitEnd {
     /// How many of those were not fetched in time, and forgotten.
     fn forgotten(&self) -> u64;
 
-    /// How many of those are kept: as many may come back between two looks, and none is forgotten.
+    /// The number of those that are kept: as many may come back between two looks, and none is
+    /// forgotten.
     fn returns_kept(&self) -> u64 {
         REPORTS_KEPT
     }

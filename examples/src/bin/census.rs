@@ -48,7 +48,7 @@ fn main() -> Outcome {
         let sum = die(&mut dice) + die(&mut dice);
         udm.inject(sum % job.procs, THROW, &[sum])?;
     }
-    // When it ends, all throws have been counted, on one host.
+    // All throws have been counted at its end, on one host.
     udm.barrier(LONG)?;
     for sum in 2..SUMS as u32 {
         if sum % job.procs == job.proc {

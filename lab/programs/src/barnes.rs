@@ -50,9 +50,9 @@ type Vector = [f64; 3];
 pub struct Body {
     /// Its mass.
     pub mass: f64,
-    /// Where it is.
+    /// Its place.
     pub place: Vector,
-    /// How it moves.
+    /// Its velocity.
     pub velocity: Vector,
 }
 
@@ -127,7 +127,7 @@ pub struct Barnes<'a, R: Regions> {
     seen: Seen,
 }
 
-/// What this node has read in this iteration.
+/// Cells and bodies that this node has read in this iteration.
 #[derive(Default)]
 struct Seen {
     bodies: RefCell<HashMap<usize, Body>>,

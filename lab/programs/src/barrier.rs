@@ -13,7 +13,7 @@ const ARRIVED: u16 = 0;
 /// Operations of a handler: it loads a count, compares it with the message, adds and stores it.
 const HANDLER_OPERATIONS: u64 = 4;
 
-/// What handlers know.
+/// The state of handlers.
 #[derive(Debug, Default)]
 struct State {
     /// By round, how many barriers' messages have come.
@@ -25,7 +25,7 @@ struct State {
 /// The program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Barriers {
-    /// How often the nodes meet.
+    /// The number of times that the nodes meet.
     pub barriers: u32,
     /// Operations of the program in each round, its handlers apart.
     pub round_operations: u64,

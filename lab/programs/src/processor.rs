@@ -17,15 +17,15 @@ pub enum ProgramError {
     Late {
         /// The node.
         me: u32,
-        /// How long it has waited.
+        /// The time that it has waited.
         waited_ms: u64,
     },
-    /// What came is not what was sent.
+    /// Messages came that were not sent.
     #[error("{wrong} messages came to node {me} that nobody should have sent")]
     Wrong {
         /// The node.
         me: u32,
-        /// How many.
+        /// Their number.
         wrong: u64,
     },
     /// There is no such puzzle.
@@ -48,7 +48,7 @@ pub trait Processor<H: Host>: Clone + Send + 'static {
 
 /// Messages that a processor handles before its program goes on.
 const VISIT: usize = 64;
-/// How long a program waits for a message before it gives up.
+/// The time for which a program waits for a message before it gives up.
 const PATIENCE_MS: u64 = 20_000;
 
 /// A processor of this host. Operations take what they take; the program polls between them.

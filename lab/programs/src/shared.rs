@@ -1,4 +1,4 @@
-//! What the programs share: objects of all nodes, each a region.
+//! Objects of all nodes, each a region, which the programs share.
 
 use hamlyn_crl::{CrlError, RegionId, Regions};
 

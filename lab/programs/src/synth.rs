@@ -30,7 +30,7 @@ pub struct Synth {
     pub seed: u64,
 }
 
-/// What handlers know.
+/// The state of handlers.
 #[derive(Debug, Default)]
 struct State {
     requests: u64,

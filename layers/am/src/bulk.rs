@@ -26,7 +26,7 @@ use crate::translation::Translation;
 use crate::wire::{Category, Place};
 use crate::writing::{Progress, ROOM, Source};
 
-/// What a transfer waits for, beside answers.
+/// The obstacle of a transfer, beside answers that it awaits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Halt {
     Blocked(Blocked),

@@ -181,7 +181,7 @@ impl<H: Host> Endpoint<H> {
     /// from which gets read; or to none. At any time: a message that comes later keeps to it, and
     /// when this has returned, nobody writes into the segment before.
     ///
-    /// Whoever has the tag may write the segment at any time. If it is all of an
+    /// Those who have the tag may write the segment at any time. If it is all of an
     /// [`Area::shared`](hamlyn::Area::shared), senders of this host map it and store their data
     /// themselves, also while a handler looks at them.
     ///

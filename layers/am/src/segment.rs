@@ -122,7 +122,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// What the peer of that target says of a segment. Nothing if it is none of its own.
+    /// The segment that the peer of that target describes. Nothing if it is none of its own.
     pub(crate) fn of_bytes(at: &Target, bytes: &[u8]) -> Option<Self> {
         let (ticket, region) = bytes.split_at_checked(TICKET_BYTES)?;
         let ticket = Ticket::from_bytes(ticket).ok()?;

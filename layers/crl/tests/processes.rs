@@ -121,7 +121,7 @@ fn a_killed_holder_fails_its_regions_by_name() {
         })
     };
     assert_eq!(failed, [lost(0), lost(1), lost(2)]);
-    // What had not been with it is as before.
+    // Regions that had not been with it are as before.
     let own = crl.create(8).unwrap();
     crl.map(own).unwrap().write().unwrap().fill(1);
     assert_eq!(crl.barrier(), Err(CrlError::NodeLost { node: 2 }));

@@ -263,7 +263,7 @@ fn a_killed_node_leaves_whole_messages() {
     }
 }
 
-/// When a barrier ends, all that was injected before has been handled, also by senders that had to
+/// All that was injected before a barrier has been handled at its end, also by senders that had to
 /// wait for room.
 #[test]
 fn a_barrier_ends_after_all_that_was_injected() {

@@ -60,7 +60,7 @@ pub(super) struct Row {
     quotient: f64,
 }
 
-/// What is reported.
+/// The figures that are reported.
 #[derive(Serialize)]
 pub(crate) struct Figures {
     /// Half of a round trip in nanoseconds, by the number of arguments.
@@ -313,7 +313,7 @@ struct Client {
     bundle: Bundle,
     endpoint: Endpoint,
     to: [Translation; 2],
-    /// How many answers came.
+    /// The number of answers that came.
     answers: Rc<Cell<u64>>,
     manager: Manager<ProcessHost>,
     port: Port,

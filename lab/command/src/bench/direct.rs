@@ -34,7 +34,7 @@ const ECHO: u16 = 0;
 const ANSWER: u16 = 1;
 const COUNT: u16 = 2;
 
-/// What the end that serves does at present.
+/// The present work of the end that serves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Node,
@@ -44,7 +44,7 @@ enum End {
     Over,
 }
 
-/// What is reported.
+/// The figures that are reported.
 #[derive(Serialize)]
 pub(crate) struct Figures {
     /// Half of a round trip in nanoseconds, by the number of words.

@@ -36,7 +36,7 @@ struct Times {
     most_ns: u64,
 }
 
-/// What is reported.
+/// The figures that are reported.
 #[derive(Serialize)]
 pub(crate) struct Figures {
     /// To a receiver that takes all.

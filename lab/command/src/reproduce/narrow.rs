@@ -52,7 +52,7 @@ pub(super) fn show_claims(report: &Report) {
     println!("{shown}\n");
 }
 
-/// What it all comes to.
+/// The sum of it all.
 pub(super) fn show_summary(report: &Report) {
     let headline = &report.headline;
     println!(

@@ -25,7 +25,7 @@ pub enum BoardError {
     Hole {
         /// The hole.
         hole: u32,
-        /// How many there are.
+        /// Their number.
         holes: u32,
     },
 }
@@ -37,7 +37,7 @@ struct Jump {
     into: u32,
 }
 
-/// Where the bits of a part of a position are in the position's image.
+/// The places that the bits of a part of a position have in the position's image.
 type Turned = [[u32; 1 << PART_BITS]; PARTS];
 
 /// A triangle.

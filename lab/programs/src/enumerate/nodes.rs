@@ -49,7 +49,7 @@ impl Level {
     }
 }
 
-/// What handlers know: two numbers of pegs, as others are ahead by one at most.
+/// The state of handlers: two numbers of pegs, as others are ahead by one at most.
 type State = [Level; 2];
 
 fn level(state: &mut State, pegs: u32) -> &mut Level {

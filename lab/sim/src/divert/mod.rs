@@ -43,7 +43,7 @@ pub struct Limits {
     pub suspend_pages: u64,
 }
 
-/// What the kernel did, in order.
+/// The deeds of the kernel, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step<M> {
     /// It has inserted a message into the buffer of that process, and so many pages for it.
@@ -84,7 +84,7 @@ pub enum Step<M> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("no message is there for {gid:?}: look before disposing of one")]
 pub struct BadDispose {
-    /// Who wanted to.
+    /// The process that wanted to.
     pub gid: Gid,
 }
 

@@ -224,8 +224,8 @@ fn kernel(limits: Limits) -> Divert<u32> {
     kernel
 }
 
-/// What comes in buffered mode goes behind what was buffered, though its program runs; the first
-/// message after the last one was disposed of is direct again.
+/// A message that comes in buffered mode goes behind those that were buffered, though its program
+/// runs; the first message after the last one was disposed of is direct again.
 #[test]
 fn the_mode_lasts_until_the_buffer_is_empty() {
     let mut kernel = kernel(LIMITS);

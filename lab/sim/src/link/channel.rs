@@ -99,7 +99,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Whether the receiver sees a packet that has come and was not taken.
+    /// True if the receiver sees a packet that has come and was not taken.
     fn shows_first(&self) -> bool {
         let first = self.arrived.front();
         first.is_some_and(|packet| packet.number <= self.shown)

@@ -44,7 +44,7 @@ impl Charges {
         self.machine.has_actor("interface")
     }
 
-    /// Whether the point is one that this machine charges for, or that all machines are told.
+    /// True if the point is one that this machine charges for, or that all machines are told.
     pub(crate) fn hears(&self, point: Point) -> bool {
         match point {
             Point::Port(_) => self.machine.has_ports(),

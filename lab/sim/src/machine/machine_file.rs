@@ -475,7 +475,7 @@ impl Machine {
         entry.map_or(Component::Waiting, |entry| entry.row)
     }
 
-    /// Whether the file says what that actor does at a point, be it nothing.
+    /// True if the file says something of that actor at a point, be it nothing.
     pub(crate) fn says(&self, actor: &str, point: Point) -> bool {
         let (name, _) = PointName::of(point);
         let points = self.scripts.get(actor);
@@ -529,7 +529,7 @@ impl Machine {
         self.has_point(PointName::is_of_ports)
     }
 
-    /// Whether anything is said of user direct messaging.
+    /// True if anything is said of user direct messaging.
     pub(crate) fn has_udm(&self) -> bool {
         self.has_point(PointName::is_of_udm)
     }

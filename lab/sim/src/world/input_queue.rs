@@ -52,7 +52,7 @@ struct NodeQueue {
     kernel: Divert<Parcel>,
     /// Its kernel inserts until then.
     busy_until: Time,
-    /// When those that were inserted can be read.
+    /// The time from which those that were inserted can be read.
     readable: BTreeMap<Parcel, Time>,
     /// By job: the time that the kernel has taken from it.
     taken: BTreeMap<u32, Span>,
@@ -250,7 +250,7 @@ impl Kernel {
         let slices = self.time_slices.as_ref();
         let job = slices.map_or(0, |slices| slices.job_on(node, begun));
         *queue.taken.entry(job).or_default() += takes;
-        // Whoever has the processor goes on later by so much.
+        // The task that has the processor goes on later by so much.
         for free in self.nodes[node as usize].free(job) {
             let at = begun.max(*free);
             *free = match slices {
@@ -469,7 +469,7 @@ pub fn interrupted<R>(upcall: impl FnOnce() -> R) -> R {
 }
 
 impl Kernel {
-    /// When the running task will have computed for so long, if nothing interrupts it.
+    /// The time at which the running task will have computed for so long, if nothing interrupts it.
     fn when_computed(&self, span: Span) -> Time {
         let local = self.local();
         let process = self.tasks.running_process();

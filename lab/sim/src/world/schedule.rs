@@ -61,7 +61,7 @@ impl Schedule {
         (self.phase(node, at).as_ps() / slice) as u32
     }
 
-    /// When that node changes to another job next, after that instant.
+    /// The time at which that node changes to another job next, after that instant.
     pub(crate) fn next_change(&self, node: u32, at: Time) -> Time {
         let slice = self.slice.as_ps().max(1);
         at + Span::from_ps(slice - self.phase(node, at).as_ps() % slice)

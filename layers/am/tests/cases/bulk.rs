@@ -371,8 +371,8 @@ pub(crate) fn a_tag_may_change_under_traffic(world: World) {
     changes_under_traffic(world, &change, &[Reason::Moved, Reason::BadTag]);
 }
 
-/// What a receiver refuses as it is comes back with its data, also after transfers that it took; and
-/// what it refuses as it has changed comes back once.
+/// A transfer that its receiver refuses as it is comes back with its data, also after transfers that
+/// it took; and one that it refuses as it has changed comes back once.
 pub(crate) fn long_transfers_come_back_with_their_data(world: World) {
     const LENGTH: u64 = 100_000;
     world.run(2, &|player| {

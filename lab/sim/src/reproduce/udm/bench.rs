@@ -35,7 +35,7 @@ pub const BUFFERED: [u64; 11] = [232, 260, 300, 350, 400, 450, 500, 600, 800, 1_
 pub const BETWEEN_10: u64 = 275;
 /// Cycles of the handler of a request (T-209), of which an interrupt takes 115 and its answer 7.
 const HANDLER: u64 = 290;
-/// What is left of them for its stall.
+/// The rest of them for its stall.
 pub(super) const STALL: u64 = HANDLER - 115 - 7;
 /// See the machine's file.
 const CYCLE: Span = Span::from_ns(1);
@@ -247,7 +247,7 @@ impl Setting {
     }
 }
 
-/// How much is measured.
+/// The extent of what is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extent {
     /// A tenth of it.

@@ -39,7 +39,7 @@ pub struct Costs {
     pub extraction: Span,
 }
 
-/// How the receiver learns of messages.
+/// The way in which the receiver learns of messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Learns {
     Polls,

@@ -38,7 +38,8 @@ pub struct Fugu {
     pub machine: Machine,
     /// Its nodes.
     pub nodes: usize,
-    /// How late each node changes from job to job, if the program shares them with another.
+    /// The delay with which each node changes from job to job, if the program shares them with
+    /// another.
     pub late: Option<Vec<Span>>,
     /// Every message takes the buffered path.
     pub diverts_all: bool,
@@ -61,7 +62,7 @@ pub fn out_of_step(nodes: usize, slice: Span, skew: f64, seed: u64) -> Vec<Span>
 /// Handlers that ran.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Handled {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// The time that they took, from the interrupt until the program goes on.
     pub time: Span,
@@ -77,7 +78,7 @@ pub struct SimProcessor {
     handled: Arc<Mutex<Handled>>,
 }
 
-/// What handlers, which may be sent between threads, share with their program.
+/// A value that handlers, which may be sent between threads, share with their program.
 fn held<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -145,9 +146,9 @@ pub struct Ran<R> {
     pub handled: Handled,
     /// Its messages.
     pub delivered: Delivered,
-    /// When its program began.
+    /// The begin of its program.
     pub began: Time,
-    /// When it ended.
+    /// Its end.
     pub ended: Time,
 }
 
