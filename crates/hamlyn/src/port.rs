@@ -59,7 +59,7 @@ use hamlyn_host::{Destination, Host};
 use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
 
-use crate::inlet::{Found, Held, Inlet, Parts};
+use crate::inlet::{Found, Held, Inlet, InletName, Parts};
 use crate::interface::ReceiveEndOf;
 use crate::ticket::{Ticket, TicketKind};
 
@@ -191,6 +191,13 @@ impl Port {
 impl Inlet for Port {}
 
 impl Parts for Port {
+    type Name = PortName;
+
+    #[inline(always)]
+    fn name(&self) -> PortName {
+        self.name
+    }
+
     #[inline(always)]
     fn held(&self) -> &Held {
         &self.held
@@ -200,73 +207,33 @@ impl Parts for Port {
     fn held_mut(&mut self) -> &mut Held {
         &mut self.held
     }
+}
 
-    fn queue(&self) -> QueueId {
-        queue_of(self.name)
+impl InletName for PortName {
+    fn queue(self) -> QueueId {
+        queue_of(self)
     }
 
     #[inline(always)]
     fn takes_in_place<O: ReceiveObserver<Area>>(
-        &self,
+        self,
         receiver: &Receiver<Area, O>,
         message: &InPlace<'_>,
     ) -> Option<u64> {
-        receiver.takes_in_place(self.name, message).then_some(0)
+        receiver.takes_in_place(self, message).then_some(0)
     }
 
-    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
-        receiver.is_port_empty(self.name)
+    fn is_empty<O: ReceiveObserver<Area>>(self, receiver: &Receiver<Area, O>) -> bool {
+        receiver.is_port_empty(self)
     }
 
-    fn pop<O: ReceiveObserver<Area>>(&mut self, receiver: &mut Receiver<Area, O>) -> Option<Found> {
-        let popped = receiver.pop_message(self.name, &mut self.held.buffer);
+    fn pop<O: ReceiveObserver<Area>>(
+        self,
+        receiver: &mut Receiver<Area, O>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Found> {
+        let popped = receiver.pop_message(self, buffer);
         popped.map(|arrived| Found { arrived, member: 0 })
-    }
-}
-
-/// A port in another's hands, to look if it has messages.
-pub(crate) struct PortOf {
-    name: PortName,
-    held: Held,
-}
-
-impl PortOf {
-    pub(crate) fn new(name: PortName) -> Self {
-        let held = Held::default();
-        Self { name, held }
-    }
-}
-
-impl Inlet for PortOf {}
-
-impl Parts for PortOf {
-    fn held(&self) -> &Held {
-        &self.held
-    }
-
-    fn held_mut(&mut self) -> &mut Held {
-        &mut self.held
-    }
-
-    fn queue(&self) -> QueueId {
-        queue_of(self.name)
-    }
-
-    fn takes_in_place<O: ReceiveObserver<Area>>(
-        &self,
-        receiver: &Receiver<Area, O>,
-        message: &InPlace<'_>,
-    ) -> Option<u64> {
-        receiver.takes_in_place(self.name, message).then_some(0)
-    }
-
-    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
-        receiver.is_port_empty(self.name)
-    }
-
-    fn pop<O: ReceiveObserver<Area>>(&mut self, _: &mut Receiver<Area, O>) -> Option<Found> {
-        // It is looked at, and nothing is taken.
-        None
     }
 }
 

@@ -30,7 +30,7 @@ use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_ring::area::Area;
 
-use crate::inlet::{Found, Held, Inlet, Parts};
+use crate::inlet::{Found, Held, Inlet, InletName, Parts};
 
 /// A set of ports, in its owner's hands: messages are taken from it as from a port, and each tells
 /// the number of its port ([`PortMessage::member`](crate::PortMessage::member)). A look costs the same
@@ -45,6 +45,13 @@ pub struct PortSet {
 impl Inlet for PortSet {}
 
 impl Parts for PortSet {
+    type Name = PortSetName;
+
+    #[inline(always)]
+    fn name(&self) -> PortSetName {
+        self.name
+    }
+
     #[inline(always)]
     fn held(&self) -> &Held {
         &self.held
@@ -54,26 +61,32 @@ impl Parts for PortSet {
     fn held_mut(&mut self) -> &mut Held {
         &mut self.held
     }
+}
 
-    fn queue(&self) -> QueueId {
-        queue_of_set(self.name)
+impl InletName for PortSetName {
+    fn queue(self) -> QueueId {
+        queue_of_set(self)
     }
 
     #[inline(always)]
     fn takes_in_place<O: ReceiveObserver<Area>>(
-        &self,
+        self,
         receiver: &Receiver<Area, O>,
         message: &InPlace<'_>,
     ) -> Option<u64> {
-        receiver.set_takes_in_place(self.name, message)
+        receiver.set_takes_in_place(self, message)
     }
 
-    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
-        receiver.is_port_set_empty(self.name)
+    fn is_empty<O: ReceiveObserver<Area>>(self, receiver: &Receiver<Area, O>) -> bool {
+        receiver.is_port_set_empty(self)
     }
 
-    fn pop<O: ReceiveObserver<Area>>(&mut self, receiver: &mut Receiver<Area, O>) -> Option<Found> {
-        let popped = receiver.pop_message_of_set(self.name, &mut self.held.buffer);
+    fn pop<O: ReceiveObserver<Area>>(
+        self,
+        receiver: &mut Receiver<Area, O>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Found> {
+        let popped = receiver.pop_message_of_set(self, buffer);
         popped.map(|(member, arrived)| Found { arrived, member })
     }
 }

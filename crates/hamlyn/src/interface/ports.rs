@@ -14,7 +14,7 @@ use super::{InboundOf, Interface, Outbox};
 use crate::error::{OpenError, ReceiveError, SendError};
 use crate::half::{Half, at_once};
 use crate::inbound::Inbound;
-use crate::inlet::{Found, Held, Inlet};
+use crate::inlet::{Found, Held, Inlet, InletName};
 use crate::message::{Message, Target};
 use crate::port::{MessagePlace, NewPort, Port, PortMessage};
 use crate::port_set::PortSet;
@@ -206,20 +206,29 @@ impl<H: Host> Interface<H> {
     /// The message that is next of all, if it may be read where it lies.
     #[inline(always)]
     pub(crate) fn in_place(&mut self, inlet: &impl Inlet) -> Option<Found> {
-        if let Half::Own(inbound) = &mut self.inbound
-            && inlet.held().found.is_none()
-        {
-            return inbound.in_place(inlet).map(|(found, _)| found);
+        match inlet.held().found {
+            None => self.in_place_of(inlet.name()),
+            Some(_) => None,
         }
-        None
+    }
+
+    #[inline(always)]
+    fn in_place_of(&mut self, inlet: impl InletName) -> Option<Found> {
+        match &mut self.inbound {
+            Half::Own(inbound) => inbound.in_place(inlet).map(|(found, _)| found),
+            Half::Shared(_) | Half::Lent(_) => None,
+        }
     }
 
     /// True if a message is there. Does not move packets.
     pub(crate) fn has_message(&mut self, inlet: &impl Inlet) -> bool {
+        inlet.held().found.is_some() || self.has_message_of(inlet.name())
+    }
+
+    /// The same of an inlet that is in another's hands, which holds no message.
+    pub(crate) fn has_message_of(&mut self, inlet: impl InletName) -> bool {
         let is_empty = |inbound: &Inbound<_, _>| inlet.is_empty(&inbound.receiver);
-        inlet.held().found.is_some()
-            || !self.inbound.read(is_empty)
-            || self.in_place(inlet).is_some()
+        !self.inbound.read(is_empty) || self.in_place_of(inlet).is_some()
     }
 
     /// The next message, if there is one: in place, or else held by the inlet.
@@ -257,10 +266,10 @@ impl<H: Host> Interface<H> {
         if self.pop_message(inlet) {
             return true;
         }
-        if self.is_silent_while(|receiver| inlet.is_empty(receiver)) {
+        if self.is_silent_while(|receiver| inlet.name().is_empty(receiver)) {
             return false;
         }
-        let polled = self.poll_for(Some(inlet.queue()));
+        let polled = self.poll_for(Some(inlet.name().queue()));
         if let Some(handed) = polled.handed {
             let held = inlet.held_mut();
             let buffer = &mut held.buffer;
@@ -280,10 +289,11 @@ impl<H: Host> Interface<H> {
 
     /// Moves the next message that waits in a queue to the inlet's memory.
     fn pop_message(&mut self, inlet: &mut impl Inlet) -> bool {
+        let (name, held) = (inlet.name(), inlet.held_mut());
         let found = self
             .inbound
-            .lock(|inbound| inlet.pop(&mut inbound.receiver));
-        inlet.held_mut().found = found;
+            .lock(|inbound| name.pop(&mut inbound.receiver, &mut held.buffer));
+        held.found = found;
         let is_there = found.is_some();
         if is_there {
             // A network processor told of its link before it took the message: whoever handles it
@@ -301,7 +311,7 @@ impl<H: Host> Interface<H> {
         if port.held.found.is_some() {
             return None;
         }
-        let (Found { arrived, .. }, shortcut) = inbound.in_place(port)?;
+        let (Found { arrived, .. }, shortcut) = inbound.in_place(port.name)?;
         shortcut.copy_message(room_in(
             &mut port.held.buffer,
             arrived.length_bytes as usize,
