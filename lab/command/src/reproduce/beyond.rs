@@ -1,13 +1,11 @@
 //! `hamlyn-lab reproduce beyond`: the paper's experiments on a host pair of today, and the
 //! saturation of networks.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use anyhow::Result;
 use hamlyn_sim::reproduce::beyond::pair::Row;
 use hamlyn_sim::reproduce::beyond::saturation::{name_of_routing, name_of_traffic, settings};
-use hamlyn_sim::reproduce::beyond::{Beyond, Extent, Pair, Setting, Sweep, pair};
+use hamlyn_sim::reproduce::beyond::{Beyond, Extent, Pair, Setting, pair};
+use hamlyn_sim::reproduce::parallel::side_by_side;
 
 use super::words::{amount, set_width};
 use hamlyn_cli::terminal::{steps_bar, table};
@@ -22,32 +20,19 @@ pub(super) fn measure(is_quick: bool) -> Result<Beyond> {
     };
     let settings = settings(extent);
     let bar = steps_bar(settings.len() as u64 + 1, "machines and networks", false);
-    let (next, sweeps) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(setting) = settings.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let sweep = Setting::measure(setting);
-            sweeps
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner())
-                .push(sweep);
-            bar.inc(1);
-        }
+    let sweep = |setting: &Setting| {
+        let sweep = setting.measure();
+        bar.inc(1);
+        Ok(sweep?)
     };
-    let measured = std::thread::scope(|scope| {
-        let helpers = std::thread::available_parallelism().map_or(1, usize::from) - 1;
-        for _ in 0..helpers {
-            scope.spawn(work);
-        }
+    let (measured, sweeps) = std::thread::scope(|scope| {
+        let sweeps = scope.spawn(|| side_by_side(&settings, sweep));
         let measured = pair();
         bar.inc(1);
-        work();
-        measured
+        (measured, sweeps.join())
     });
     bar.finish_and_clear();
-    let sweeps = sweeps
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    let sweeps: Result<Vec<Sweep>, _> = sweeps.into_iter().collect();
+    let sweeps = sweeps.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked));
     let (pair, plots) = measured?;
     Ok(Beyond::new(pair, plots, sweeps?))
 }

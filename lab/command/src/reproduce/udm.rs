@@ -29,14 +29,12 @@ struct Run {
     handler: f64,
 }
 
-/// Measures all of it, on as many threads as there are processors: each setting is a world of its
-/// own.
+/// Measures all of it.
 pub(super) fn measure(is_quick: bool) -> Result<Reproduced> {
     let (machines, extent) = (Machines::paper(), Extent { is_quick });
     let settings = extent.settings();
     let bar = steps_bar(settings.len() as u64, "worlds", false);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let bench = Bench::measure(&machines, extent, &settings, threads, || bar.inc(1));
+    let bench = Bench::measure(&machines, extent, &settings, || bar.inc(1));
     bar.finish_and_clear();
     let bench = bench?;
     Ok(Reproduced {

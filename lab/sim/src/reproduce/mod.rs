@@ -10,6 +10,7 @@ pub mod am2;
 pub mod beyond;
 pub mod hamlyn;
 pub mod measure;
+pub mod parallel;
 pub mod primitive;
 pub mod report;
 pub mod rows;

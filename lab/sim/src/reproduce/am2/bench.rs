@@ -1,8 +1,5 @@
 //! The bench: settings, each a world of its own, and the measurements that rows are judged by.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use hamlyn_am::NodeOptions;
 
 use super::cluster::Cluster;
@@ -11,6 +8,7 @@ use super::load::{Load, Outcome};
 use super::log_p::{LogP, log_p};
 use crate::machine::{Machine, PointName};
 use crate::reproduce::measure::Failure;
+use crate::reproduce::parallel::side_by_side;
 
 /// Numbers of clients of one endpoint, as far as the paper goes (`V 5.3`).
 pub const CLIENTS: [usize; 9] = [1, 2, 4, 8, 16, 32, 48, 64, 92];
@@ -331,36 +329,22 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures those settings on so many threads: each is a world of its own. `done` is called
-    /// after each.
+    /// Measures those settings, as many at a time as there are processors. `done` is called after
+    /// each.
     pub fn measure(
         machine: &Machine,
         extent: Extent,
         settings: &[Setting],
-        threads: usize,
         done: impl Fn() + Sync,
     ) -> Result<Self, Failure> {
-        let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let work = || {
-            while let Some(setting) = settings.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let measured = setting
-                    .measure(machine)
-                    .map(|measured| (*setting, measured));
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.push(measured);
-                done();
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
+        let measured = side_by_side(settings, |setting| {
+            let measured = setting.measure(machine);
+            done();
+            Ok((*setting, measured?))
         });
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Self {
             extent,
-            measured: found.into_iter().collect::<Result<_, _>>()?,
+            measured: measured?,
         })
     }
 

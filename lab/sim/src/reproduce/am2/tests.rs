@@ -49,7 +49,7 @@ fn settings() -> Vec<Setting> {
 
 fn report_of(machine: &Machine, rows: &[&str], settings: &[Setting]) -> Report {
     let extent = Extent { is_quick: true };
-    let bench = Bench::measure(machine, extent, settings, 2, || {}).unwrap();
+    let bench = Bench::measure(machine, extent, settings, || {}).unwrap();
     let mut paper = Paper::parse(PAPER).unwrap();
     paper.row.retain(|row| rows.contains(&&*row.id));
     Report::new(&paper, machine, &bench, claims::of).unwrap()

@@ -2,9 +2,10 @@
 
 use super::Machines;
 use super::end::{End, Primitive};
-use super::table::{Bench, side_by_side};
+use super::table::Bench;
 use super::versions::VERSIONS;
 use crate::reproduce::measure::Failure;
+use crate::reproduce::parallel::side_by_side;
 use crate::reproduce::report::{Curve, Plot};
 use crate::world;
 

@@ -8,8 +8,9 @@
 use super::Machines;
 use super::end::WORD_BYTES;
 use super::programs::{MACHINES, Node, Runs, version};
-use super::table::{Bench, side_by_side};
+use super::table::Bench;
 use crate::reproduce::measure::Failure;
+use crate::reproduce::parallel::side_by_side;
 use crate::reproduce::report::{Curve, Plot};
 use crate::time::Span;
 

@@ -10,6 +10,7 @@ use super::end::{End, Primitive};
 use super::versions::{VERSIONS, Version};
 use crate::machine::Machine;
 use crate::reproduce::measure::Failure;
+use crate::reproduce::parallel::side_by_side;
 use crate::reproduce::primitive::{self, PartOf};
 use crate::time::Span;
 use crate::world;
@@ -152,34 +153,6 @@ impl Measured {
 pub(super) struct Bench<'a> {
     pub(super) version: Version,
     pub(super) machine: &'a Machine,
-}
-
-/// Does all of that, as many at a time as there are processors; each in a world of its own.
-pub(super) fn side_by_side<T: Sync, R: Send>(
-    all: &[T],
-    act: impl Fn(&T) -> Result<R, Failure> + Sync,
-) -> Result<Vec<R>, Failure> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(BTreeMap::new());
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(one) = all.get(at) else {
-                break;
-            };
-            let result = act(one);
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.insert(at, result);
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(all.len()) {
-            scope.spawn(work);
-        }
-    });
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_values().collect()
 }
 
 impl Bench<'_> {

@@ -1,8 +1,5 @@
 //! The bench: settings, each a world of its own, and the measurements that rows are judged by.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use hamlyn_programs::barrier::Barriers;
 use hamlyn_programs::enumerate::{Counts, Enumeration};
 use hamlyn_programs::synth::Synth;
@@ -11,6 +8,7 @@ use super::costs::{self, Costs};
 use super::fugu::{Fugu, Run, options, out_of_step};
 use crate::machine::Machine;
 use crate::reproduce::measure::Failure;
+use crate::reproduce::parallel::side_by_side;
 use crate::time::Span;
 
 /// Nodes of the applications (T-178).
@@ -348,13 +346,12 @@ pub struct Bench {
 pub const WORDS: f64 = 14.0;
 
 impl Bench {
-    /// Measures costs, and those settings on so many threads: each is a world of its own. `done` is
-    /// called after each.
+    /// Measures costs, and those settings, as many at a time as there are processors. `done` is
+    /// called after each setting.
     pub fn measure(
         machines: &Machines,
         extent: Extent,
         settings: &[Setting],
-        threads: usize,
         done: impl Fn() + Sync,
     ) -> Result<Self, Failure> {
         let mut costs = Vec::new();
@@ -363,27 +360,15 @@ impl Bench {
             let of_words = |words| costs::measure(&machine, words);
             costs.push((column, [of_words(0)?, of_words(WORDS as usize)?]));
         }
-        let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let work = || {
-            while let Some(setting) = settings.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let measured = setting.measure(machines);
-                let measured = measured.map(|outcome| (*setting, outcome));
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.push(measured);
-                done();
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
+        let measured = side_by_side(settings, |setting| {
+            let outcome = setting.measure(machines);
+            done();
+            Ok((*setting, outcome?))
         });
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Self {
             extent,
             costs,
-            measured: found.into_iter().collect::<Result<_, _>>()?,
+            measured: measured?,
         })
     }
 

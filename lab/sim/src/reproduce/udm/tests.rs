@@ -30,7 +30,7 @@ fn settings() -> Vec<Setting> {
 }
 
 static BENCH: LazyLock<Bench> =
-    LazyLock::new(|| Bench::measure(&Machines::paper(), QUICK, &settings(), 2, || {}).unwrap());
+    LazyLock::new(|| Bench::measure(&Machines::paper(), QUICK, &settings(), || {}).unwrap());
 
 /// Rows of single messages.
 const COSTS: [&str; 10] = [

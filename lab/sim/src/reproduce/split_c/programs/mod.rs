@@ -23,10 +23,11 @@ pub(super) use node::Node;
 
 use super::Machines;
 use super::end::End;
-use super::table::{Bench, side_by_side};
+use super::table::Bench;
 use super::versions::{VERSIONS, Version};
 use crate::machine::number::{Count, Number, Time, numbers};
 use crate::reproduce::measure::Failure;
+use crate::reproduce::parallel::side_by_side;
 use crate::reproduce::primitive::{PartOf, Primitive};
 use crate::reproduce::report::BarChart;
 use crate::reproduce::rows::Paper;
