@@ -18,7 +18,8 @@ use hamlyn_cli::terminal::table;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use server::{ANSWER, COUNT, ECHO, Names, SEGMENT_BYTES, STORED, WAIT, WORK, WORKS, beside, host};
+pub(super) use server::host;
+use server::{ANSWER, COUNT, ECHO, Names, SEGMENT_BYTES, STORED, WAIT, WORK, WORKS, beside};
 
 /// Numbers of arguments of a round trip, lengths of mediums, and of transfers.
 const ARGUMENTS: [usize; 4] = [0, 4, 8, 16];

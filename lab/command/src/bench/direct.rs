@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use hamlyn::host::Supply;
-use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::process::ProcessHost;
 use hamlyn::{Address, Manager, ManagerOptions, NewPort, Port, Target, Ticket, Wait};
 use hamlyn_cli::processors::{median, pin};
 use hamlyn_cli::terminal::table;
@@ -18,7 +18,7 @@ use hamlyn_udm::{Group, GroupOptions, Udm, UdmOptions, WORDS_MAX};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::active::{Amount, Row, compare, in_window};
+use super::active::{Amount, Row, compare, host, in_window};
 
 const WAIT: Wait = Wait::millis(10_000);
 /// Words of the messages that are measured.
@@ -102,28 +102,18 @@ pub(super) fn measure(processors: &[usize], effort: Amount, bar: &ProgressBar) -
 fn measure_at(end: &Arc<AtomicU8>, effort: Amount, bar: &ProgressBar) -> Result<Figures> {
     let mut client = Client::open(Arc::clone(end))?;
     let (rounds, trips, window) = (effort.rounds, effort.round_trips, effort.window);
-    let mut round_trip_ns = Vec::new();
-    for words in WORDS {
-        round_trip_ns.push(compare(
-            rounds,
-            words,
-            &mut client,
-            |client| client.round_trip(words, trips),
-            |client| client.port_round_trip(words, trips),
-        )?);
-        bar.inc(1);
-    }
-    let mut messages_per_s = Vec::new();
-    for words in WORDS {
-        messages_per_s.push(compare(
-            rounds,
-            words,
-            &mut client,
-            |client| client.messages(words, window),
-            |client| client.port_messages(words, window),
-        )?);
-        bar.inc(1);
-    }
+    let round_trip_ns = by_words(
+        (rounds, bar),
+        &mut client,
+        |client, words| client.round_trip(words, trips),
+        |client, words| client.port_round_trip(words, trips),
+    )?;
+    let messages_per_s = by_words(
+        (rounds, bar),
+        &mut client,
+        |client, words| client.messages(words, window),
+        |client, words| client.port_messages(words, window),
+    )?;
     let held = (0..rounds)
         .map(|_| client.held())
         .collect::<Result<Vec<_>>>()?;
@@ -140,7 +130,28 @@ fn measure_at(end: &Arc<AtomicU8>, effort: Amount, bar: &ProgressBar) -> Result<
     })
 }
 
-/// An end: a node of a group, and a port of the same interface.
+/// Measures both in turn, for each number of words.
+fn by_words(
+    (rounds, bar): (usize, &ProgressBar),
+    client: &mut Client,
+    ours: impl Fn(&mut Client, usize) -> Result<f64>,
+    interface: impl Fn(&mut Client, usize) -> Result<f64>,
+) -> Result<Vec<Row>> {
+    let row = |words| {
+        let row = compare(
+            rounds,
+            words,
+            client,
+            |client| ours(client, words),
+            |client| interface(client, words),
+        );
+        bar.inc(1);
+        row
+    };
+    WORDS.into_iter().map(row).collect()
+}
+
+/// An end: a node of a group, and a port of another interface.
 struct Node {
     manager: Manager<ProcessHost>,
     udm: Udm<u64>,
@@ -150,11 +161,6 @@ struct Node {
 impl Node {
     fn open(me: u32) -> Result<Self> {
         let name = |node: u32| format!("udm-{node}");
-        let host = || {
-            let mut options = Options::default().in_namespace("bench");
-            options.spin_ns = Some(u64::MAX / 4);
-            options
-        };
         let mut options = host();
         options.name = Some(name(me));
         let group = Group::new(

@@ -188,7 +188,7 @@ fn serve(
     }
 }
 
-pub(super) fn host() -> Options {
+pub(in crate::bench) fn host() -> Options {
     let mut options = Options::default().in_namespace("bench");
     options.spin_ns = Some(u64::MAX / 4);
     options
