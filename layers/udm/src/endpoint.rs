@@ -102,7 +102,7 @@ pub(crate) struct Endpoint<H: Host> {
     pub(crate) uac: Uac,
     pub(crate) statistics: Statistics,
     pub(crate) wait: Wait,
-    /// A handler runs; or it has panicked, if the program calls.
+    /// A handler runs; or it has panicked, or a section has, if the program calls.
     pub(crate) is_in_handler: bool,
     changes: u64,
     pub(crate) barrier: Barrier,

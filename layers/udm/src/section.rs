@@ -92,11 +92,9 @@ impl<S, H: Host> Section<'_, S, H> {
     /// changed in part, and no handler sees it.
     #[inline(never)]
     fn drop_before_handlers(&mut self) {
-        let ended = match std::thread::panicking() {
-            true => Err(Error::HandlerPanicked),
-            false => self.finish(),
-        };
-        if let Err(error) = ended {
+        if std::thread::panicking() {
+            self.udm.break_off();
+        } else if let Err(error) = self.finish() {
             self.udm.fail_later(error);
         }
     }

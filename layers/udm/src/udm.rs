@@ -306,6 +306,11 @@ impl<S: 'static, H: Host> Udm<S, H> {
         Ok(self.context.endpoint.group.manager.session().flush(wait)?)
     }
 
+    /// A section has panicked: as if a handler had.
+    pub(crate) fn break_off(&mut self) {
+        self.context.endpoint.is_in_handler = true;
+    }
+
     /// Ends a section where no handlers are to run.
     #[inline]
     pub(crate) fn end_section(&mut self) {

@@ -9,19 +9,9 @@ use hamlyn_udm::{
 };
 
 use crate::World;
-use crate::world::{LONG, Node, serve_until};
+use crate::world::{LONG, adds, serve_until};
 
 const COUNT: u16 = 0;
-
-/// Counts its messages.
-fn counts(udm: &mut Node<u32>) {
-    udm.on(COUNT, |arrival| {
-        let mut call = arrival.extract();
-        *call.state() += 1;
-        call
-    })
-    .unwrap();
-}
 
 pub(crate) fn handlers_wait_for_the_end_of_a_section(world: World) {
     world.run(
@@ -29,7 +19,7 @@ pub(crate) fn handlers_wait_for_the_end_of_a_section(world: World) {
         UdmOptions::default(),
         || 0_u32,
         |udm| {
-            counts(udm);
+            adds(udm, COUNT, 1);
             let mut section = udm.atomic();
             section.inject(0, COUNT, &[]).unwrap();
             assert_eq!(*section, 0);
@@ -58,7 +48,7 @@ pub(crate) fn sections_extract_without_handlers(world: World) {
         UdmOptions::default(),
         || 0_u32,
         |udm| {
-            counts(udm);
+            adds(udm, COUNT, 1);
             udm.begin_atomic(INTERRUPT_DISABLE).unwrap();
             udm.inject(0, COUNT, &[5, 6]).unwrap();
             assert!(udm.await_message(LONG).unwrap());
@@ -91,7 +81,7 @@ pub(crate) fn an_upcall_waits_for_the_section(world: World) {
         options,
         || 0_u32,
         |udm| {
-            counts(udm);
+            adds(udm, COUNT, 1);
             udm.begin_atomic(INTERRUPT_DISABLE | TIMER_FORCE).unwrap();
             assert_eq!(udm.upcall(9).unwrap(), 0);
             assert_eq!(udm.uac() & ATOMICITY_EXTEND, 0, "nothing waits");
@@ -180,7 +170,7 @@ pub(crate) fn polling_runs_nothing_of_itself(world: World) {
         options,
         || 0_u32,
         |udm| {
-            counts(udm);
+            adds(udm, COUNT, 1);
             for _ in 0..1000 {
                 udm.inject(0, COUNT, &[]).unwrap();
             }
@@ -251,4 +241,24 @@ pub(crate) fn a_handler_that_takes_all_leaves_barriers(world: World) {
             }
         },
     );
+}
+
+/// A section that panics leaves its state as it is: no handler sees it, also later.
+pub(crate) fn a_section_may_panic(world: World) {
+    world.run_group(1, |group| {
+        let options = UdmOptions::default();
+        let mut udm = hamlyn_udm::Udm::open(&group, "main", options, 0_u32, LONG).unwrap();
+        adds(&mut udm, COUNT, 1);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut section = udm.atomic();
+            section.inject(0, COUNT, &[]).unwrap();
+            assert!(section.await_message(LONG).unwrap());
+            std::panic::panic_any("a section of a test");
+        }));
+        assert!(panicked.is_err());
+        for _ in 0..2 {
+            assert_eq!(udm.poll(1), Err(Error::HandlerPanicked));
+        }
+        assert_eq!(*udm.state(), 0);
+    });
 }

@@ -7,7 +7,7 @@ use hamlyn::engine::transport::Return;
 use hamlyn::{Address, Ticket, Wait};
 use hamlyn_udm::{Error, Event, Group, GroupOptions, InjectError, Udm, UdmOptions};
 
-use crate::world::{LONG, serve_until};
+use crate::world::{LONG, adds, serve_until};
 use crate::{World, open_unnamed};
 
 /// Messages of a node that has ended arrive; then it is lost by name, and others go on.
@@ -15,18 +15,8 @@ pub(crate) fn a_node_that_ends_is_lost_by_name(world: World) {
     world.run_group(3, |group| {
         let options = UdmOptions::default();
         let mut udm = Udm::open(&group, "main", options, 0_u32, LONG).unwrap();
-        udm.on(0, |arrival| {
-            let mut call = arrival.extract();
-            *call.state() += 1;
-            call
-        })
-        .unwrap();
-        udm.on(1, |arrival| {
-            let mut call = arrival.extract();
-            *call.state() += 1000;
-            call
-        })
-        .unwrap();
+        adds(&mut udm, 0, 1);
+        adds(&mut udm, 1, 1000);
         udm.barrier(LONG).unwrap();
         if udm.me() == 2 {
             for to in [0, 1] {
@@ -77,18 +67,8 @@ pub(crate) fn a_node_that_ends_is_lost_by_name(world: World) {
 pub(crate) fn strangers_reach_no_handler(world: World) {
     world.run_group(2, |group| {
         let mut udm = Udm::open(&group, "main", UdmOptions::default(), 0_u32, LONG).unwrap();
-        udm.on(0, |arrival| {
-            let mut call = arrival.extract();
-            *call.state() += 1;
-            call
-        })
-        .unwrap();
-        udm.on(1, |arrival| {
-            let mut call = arrival.extract();
-            *call.state() += 100;
-            call
-        })
-        .unwrap();
+        adds(&mut udm, 0, 1);
+        adds(&mut udm, 1, 100);
         udm.barrier(LONG).unwrap();
         let other = 1 - udm.me();
         if udm.me() == 0 {
@@ -158,13 +138,7 @@ pub(crate) fn a_dropped_end_point_refuses(world: World) {
     world.run_group(2, |group| {
         let options = UdmOptions::default();
         let mut first = Udm::open(&group, "first", options, 0_u32, LONG).unwrap();
-        first
-            .on(0, |arrival| {
-                let mut call = arrival.extract();
-                *call.state() += 1;
-                call
-            })
-            .unwrap();
+        adds(&mut first, 0, 1);
         let mut second = Udm::open(&group, "second", options, (), LONG).unwrap();
         first.barrier(LONG).unwrap();
         let other = 1 - group.me();

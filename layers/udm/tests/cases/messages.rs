@@ -4,7 +4,7 @@ use hamlyn::Wait;
 use hamlyn_udm::{BYTES_MAX, HANDLERS_MAX, InjectError, Udm, UdmOptions, WORDS_MAX};
 
 use crate::World;
-use crate::world::{LONG, serve_until};
+use crate::world::{LONG, adds, serve_until};
 
 /// A sequence of words that differs for each number and length.
 fn words(number: usize) -> Vec<u32> {
@@ -240,14 +240,9 @@ pub(crate) fn handlers_that_nobody_has_set_are_counted(world: World) {
     world.run(
         2,
         UdmOptions::default(),
-        || 0,
+        || 0_u32,
         |udm| {
-            udm.on(9, |arrival| {
-                let mut call = arrival.extract();
-                *call.state() += 1;
-                call
-            })
-            .unwrap();
+            adds(udm, 9, 1);
             let to = 1 - udm.me();
             for handler in [8, 10, 9] {
                 udm.inject(to, handler, &[1]).unwrap();

@@ -18,6 +18,7 @@ in_every_place! {
     atomicity::polling_runs_nothing_of_itself,
     atomicity::kernel_bits_are_protected,
     atomicity::a_handler_may_panic,
+    atomicity::a_section_may_panic,
     ends::a_node_that_ends_is_lost_by_name,
     ends::strangers_reach_no_handler,
     ends::other_groups_are_refused,

@@ -48,6 +48,16 @@ impl World {
     }
 }
 
+/// Sets a handler that adds so much for each of its messages.
+pub(crate) fn adds(udm: &mut Node<u32>, handler: u16, amount: u32) {
+    udm.on(handler, move |arrival| {
+        let mut call = arrival.extract();
+        *call.state() += amount;
+        call
+    })
+    .unwrap();
+}
+
 /// Runs handlers until the state says that it is enough.
 pub(crate) fn serve_until<S>(udm: &mut Node<S>, is_enough: impl Fn(&S) -> bool) {
     while !is_enough(udm.state()) {
