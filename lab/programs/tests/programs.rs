@@ -61,11 +61,17 @@ fn lu<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<Vec<f64>, CrlError> {
     let blocks = LuBlocks::create(crl, LuProblem::default())?;
     blocks.factor()?;
     count();
-    let is_first = crl.me() == 0;
-    if is_first {
-        blocks.gather()
-    } else {
-        Ok(Vec::new())
+    at_first(crl, || blocks.gather())
+}
+
+/// A result that the first node gathers.
+fn at_first<R: Regions, T>(
+    crl: &R,
+    gather: impl FnOnce() -> Result<Vec<T>, CrlError>,
+) -> Result<Vec<T>, CrlError> {
+    match crl.me() {
+        0 => gather(),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -96,13 +102,7 @@ fn water<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<(Vec<f64>, Vec<Molecul
     let water = Water::create(crl, WaterProblem::default())?;
     let energies = water.run()?;
     count();
-    let is_first = crl.me() == 0;
-    let molecules = if is_first {
-        water.gather()?
-    } else {
-        Vec::new()
-    };
-    Ok((energies, molecules))
+    Ok((energies, at_first(crl, || water.gather())?))
 }
 
 #[test]
@@ -136,12 +136,7 @@ fn barnes<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<Vec<Body>, CrlError> 
     let barnes = Barnes::create(crl, BarnesProblem::default())?;
     barnes.run()?;
     count();
-    let is_first = crl.me() == 0;
-    if is_first {
-        barnes.gather()
-    } else {
-        Ok(Vec::new())
-    }
+    at_first(crl, || barnes.gather())
 }
 
 /// The forces of the tree beside those of all pairs.

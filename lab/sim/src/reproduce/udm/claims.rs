@@ -359,12 +359,17 @@ fn at_between(bench: &Bench, between: u64) -> Result<[f64; 3], Failure> {
     Ok([ten?, hundred?, thousand?])
 }
 
-fn small_above(bench: &Bench) -> Judged {
+/// Judges the parts of Figure 9 at those intervals.
+fn of_intervals(
+    bench: &Bench,
+    is_wanted: impl Fn(u64) -> bool,
+    is_as_said: impl Fn(&[f64; 3]) -> bool,
+) -> Judged {
     let mut holds = true;
     let mut said = Vec::new();
-    for between in BETWEEN.into_iter().filter(|&between| between >= THRESHOLD) {
+    for between in BETWEEN.into_iter().filter(|&between| is_wanted(between)) {
         let parts = at_between(bench, between)?;
-        holds &= parts.iter().all(|part| *part < SMALL);
+        holds &= is_as_said(&parts);
         said.push(format!("{between}: {}", percent(&parts)));
     }
     Ok((
@@ -376,21 +381,20 @@ fn small_above(bench: &Bench) -> Judged {
     ))
 }
 
+fn small_above(bench: &Bench) -> Judged {
+    of_intervals(
+        bench,
+        |between| between >= THRESHOLD,
+        |parts| parts.iter().all(|part| *part < SMALL),
+    )
+}
+
 fn ordered_below(bench: &Bench) -> Judged {
-    let mut holds = true;
-    let mut said = Vec::new();
-    for between in BETWEEN.into_iter().filter(|&between| between < BELOW) {
-        let parts = at_between(bench, between)?;
-        holds &= parts[0] < parts[1] && parts[1] < parts[2];
-        said.push(format!("{between}: {}", percent(&parts)));
-    }
-    Ok((
-        holds,
-        format!(
-            "percent of synth-10/100/1000 by T_betw: {}",
-            said.join("; ")
-        ),
-    ))
+    of_intervals(
+        bench,
+        |between| between < BELOW,
+        |parts| parts[0] < parts[1] && parts[1] < parts[2],
+    )
 }
 
 fn figure_10(bench: &Bench, group: usize) -> Result<Vec<f64>, Failure> {
