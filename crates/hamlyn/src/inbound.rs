@@ -339,7 +339,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     /// The next packet of the link whose turn it is, if it is a message that may be read where it
     /// lies on behalf of that port or set; and where it lies.
     #[inline(always)]
-    pub(crate) fn in_place(&mut self, inlet: impl InletName) -> Option<(Found, &mut R::Shortcut)> {
+    pub(crate) fn in_place(&mut self, inlet: &impl InletName) -> Option<(Found, &mut R::Shortcut)> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let shortcut = rx_link.end.shortcut()?;

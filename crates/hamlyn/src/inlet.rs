@@ -12,7 +12,7 @@ pub trait Inlet: Parts {}
 /// The parts of an inlet that its callers do not see.
 pub trait Parts {
     type Name: InletName;
-    fn name(&self) -> Self::Name;
+    fn name(&self) -> &Self::Name;
     fn held(&self) -> &Held;
     fn held_mut(&mut self) -> &mut Held;
 }
@@ -20,17 +20,17 @@ pub trait Parts {
 /// The name of an inlet: looks for its messages, also for those who do not have it in hand.
 pub trait InletName: Copy {
     /// The queue that stands for it.
-    fn queue(self) -> QueueId;
+    fn queue(&self) -> QueueId;
     /// The member for which that message may be read where it lies.
     fn takes_in_place<O: ReceiveObserver<Area>>(
-        self,
+        &self,
         receiver: &Receiver<Area, O>,
         message: &InPlace<'_>,
     ) -> Option<u64>;
-    fn is_empty<O: ReceiveObserver<Area>>(self, receiver: &Receiver<Area, O>) -> bool;
+    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool;
     /// The next message that waits, its bytes to the beginning of the buffer.
     fn pop<O: ReceiveObserver<Area>>(
-        self,
+        &self,
         receiver: &mut Receiver<Area, O>,
         buffer: &mut Vec<u8>,
     ) -> Option<Found>;

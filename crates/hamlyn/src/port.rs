@@ -194,8 +194,8 @@ impl Parts for Port {
     type Name = PortName;
 
     #[inline(always)]
-    fn name(&self) -> PortName {
-        self.name
+    fn name(&self) -> &PortName {
+        &self.name
     }
 
     #[inline(always)]
@@ -210,29 +210,29 @@ impl Parts for Port {
 }
 
 impl InletName for PortName {
-    fn queue(self) -> QueueId {
-        queue_of(self)
+    fn queue(&self) -> QueueId {
+        queue_of(*self)
     }
 
     #[inline(always)]
     fn takes_in_place<O: ReceiveObserver<Area>>(
-        self,
+        &self,
         receiver: &Receiver<Area, O>,
         message: &InPlace<'_>,
     ) -> Option<u64> {
-        receiver.takes_in_place(self, message).then_some(0)
+        receiver.takes_in_place(*self, message).then_some(0)
     }
 
-    fn is_empty<O: ReceiveObserver<Area>>(self, receiver: &Receiver<Area, O>) -> bool {
-        receiver.is_port_empty(self)
+    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
+        receiver.is_port_empty(*self)
     }
 
     fn pop<O: ReceiveObserver<Area>>(
-        self,
+        &self,
         receiver: &mut Receiver<Area, O>,
         buffer: &mut Vec<u8>,
     ) -> Option<Found> {
-        let popped = receiver.pop_message(self, buffer);
+        let popped = receiver.pop_message(*self, buffer);
         popped.map(|arrived| Found { arrived, member: 0 })
     }
 }

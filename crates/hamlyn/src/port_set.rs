@@ -48,8 +48,8 @@ impl Parts for PortSet {
     type Name = PortSetName;
 
     #[inline(always)]
-    fn name(&self) -> PortSetName {
-        self.name
+    fn name(&self) -> &PortSetName {
+        &self.name
     }
 
     #[inline(always)]
@@ -64,29 +64,29 @@ impl Parts for PortSet {
 }
 
 impl InletName for PortSetName {
-    fn queue(self) -> QueueId {
-        queue_of_set(self)
+    fn queue(&self) -> QueueId {
+        queue_of_set(*self)
     }
 
     #[inline(always)]
     fn takes_in_place<O: ReceiveObserver<Area>>(
-        self,
+        &self,
         receiver: &Receiver<Area, O>,
         message: &InPlace<'_>,
     ) -> Option<u64> {
-        receiver.set_takes_in_place(self, message)
+        receiver.set_takes_in_place(*self, message)
     }
 
-    fn is_empty<O: ReceiveObserver<Area>>(self, receiver: &Receiver<Area, O>) -> bool {
-        receiver.is_port_set_empty(self)
+    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
+        receiver.is_port_set_empty(*self)
     }
 
     fn pop<O: ReceiveObserver<Area>>(
-        self,
+        &self,
         receiver: &mut Receiver<Area, O>,
         buffer: &mut Vec<u8>,
     ) -> Option<Found> {
-        let popped = receiver.pop_message_of_set(self, buffer);
+        let popped = receiver.pop_message_of_set(*self, buffer);
         popped.map(|(member, arrived)| Found { arrived, member })
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
-use hamlyn::engine::terminus::SendHandle;
 use hamlyn::zerocopy::IntoBytes;
 use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Session, Target, Wait};
 
@@ -146,17 +145,26 @@ impl<H: Host> Endpoint<H> {
     /// the layer on the way.
     #[inline]
     pub(crate) fn next(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
+        let is_there = self.next_of_all(into)?;
+        match is_there && into.handler == BARRIER {
+            true => self.next_after_barriers(into),
+            false => Ok(is_there),
+        }
+    }
+
+    #[inline(never)]
+    fn next_after_barriers(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
         for _ in 0..UNSEEN_MAX {
+            self.take_barrier(into);
             let is_there = self.next_of_all(into)?;
             if !is_there || into.handler != BARRIER {
                 return Ok(is_there);
             }
-            self.take_barrier(into);
         }
+        self.take_barrier(into);
         Ok(false)
     }
 
-    #[inline(never)]
     fn take_barrier(&mut self, message: &Message) {
         let (source, round) = (message.source, message.word(0));
         self.barrier.came(self.group.me, source, round);
@@ -316,8 +324,13 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<(), InjectError> {
         match self.members.get(to as usize) {
             Some(Member { target, far: None }) if bytes.len() <= BYTES_MAX => {
-                let sent = self.group.send(target, handler, bytes, wait);
-                self.sent(to, sent)
+                let mut session = self.group.manager.session();
+                let sent = session.send_message(target, handler, bytes, wait);
+                drop(session);
+                match sent {
+                    Ok(_) => self.sent(),
+                    Err(error) => Err(self.not_sent(to, error)),
+                }
             }
             _ => self.send_far(to, handler, bytes, wait),
         }
@@ -351,21 +364,24 @@ impl<H: Host> Endpoint<H> {
         self.scratch.clear();
         self.scratch.extend_from_slice(&far.sent.to_le_bytes());
         self.scratch.extend_from_slice(bytes);
-        let sent = self.group.send(target, handler, &self.scratch, wait);
-        far.sent = far.sent.wrapping_add(u32::from(sent.is_ok()));
-        self.sent(to, sent)
-    }
-
-    #[inline]
-    fn sent(&mut self, to: u32, sent: Result<SendHandle, SendError>) -> Result<(), InjectError> {
+        let mut session = self.group.manager.session();
+        let sent = session.send_message(target, handler, &self.scratch, wait);
+        drop(session);
         match sent {
             Ok(_) => {
-                self.statistics.sent += 1;
-                H::passes(Point::Udm(UdmPoint::Injected));
-                Ok(())
+                far.sent = far.sent.wrapping_add(1);
+                self.sent()
             }
             Err(error) => Err(self.not_sent(to, error)),
         }
+    }
+
+    /// A message is committed.
+    #[inline]
+    fn sent(&mut self) -> Result<(), InjectError> {
+        self.statistics.sent += 1;
+        H::passes(Point::Udm(UdmPoint::Injected));
+        Ok(())
     }
 
     #[inline(never)]

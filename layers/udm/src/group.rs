@@ -5,14 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::SlotName;
-use hamlyn::engine::terminus::SendHandle;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::Supply;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::ticket::TicketKind;
 use hamlyn::{
-    Address, Destination, Event as InterfaceEvent, Host, LinkEnd, Manager, SendError, Session,
-    Target, Ticket, Wait,
+    Address, Destination, Event as InterfaceEvent, Host, LinkEnd, Manager, Session, Target, Ticket,
+    Wait,
 };
 use hamlyn_job::Job;
 use ring::digest;
@@ -237,20 +236,6 @@ impl<H: Host> Shared<H> {
 
     pub(crate) fn nodes(&self) -> u32 {
         self.addresses.len() as u32
-    }
-
-    /// Sends a message to a port.
-    #[inline]
-    pub(crate) fn send(
-        &self,
-        target: &Target,
-        handler: u16,
-        bytes: &[u8],
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        self.manager
-            .session()
-            .send_message(target, handler, bytes, wait)
     }
 
     /// Takes a name for an end point. False if one of that name is open.

@@ -206,18 +206,12 @@ impl<H: Host> Interface<H> {
     /// The message that is next of all, if it may be read where it lies.
     #[inline(always)]
     pub(crate) fn in_place(&mut self, inlet: &impl Inlet) -> Option<Found> {
-        match inlet.held().found {
-            None => self.in_place_of(inlet.name()),
-            Some(_) => None,
+        if let Half::Own(inbound) = &mut self.inbound
+            && inlet.held().found.is_none()
+        {
+            return inbound.in_place(inlet.name()).map(|(found, _)| found);
         }
-    }
-
-    #[inline(always)]
-    fn in_place_of(&mut self, inlet: impl InletName) -> Option<Found> {
-        match &mut self.inbound {
-            Half::Own(inbound) => inbound.in_place(inlet).map(|(found, _)| found),
-            Half::Shared(_) | Half::Lent(_) => None,
-        }
+        None
     }
 
     /// True if a message is there. Does not move packets.
@@ -226,9 +220,13 @@ impl<H: Host> Interface<H> {
     }
 
     /// The same of an inlet that is in another's hands, which holds no message.
-    pub(crate) fn has_message_of(&mut self, inlet: impl InletName) -> bool {
+    pub(crate) fn has_message_of(&mut self, inlet: &impl InletName) -> bool {
         let is_empty = |inbound: &Inbound<_, _>| inlet.is_empty(&inbound.receiver);
-        !self.inbound.read(is_empty) || self.in_place_of(inlet).is_some()
+        if !self.inbound.read(is_empty) {
+            return true;
+        }
+        let in_place = self.inbound.own().and_then(|own| own.in_place(inlet));
+        in_place.is_some()
     }
 
     /// The next message, if there is one: in place, or else held by the inlet.
@@ -289,7 +287,8 @@ impl<H: Host> Interface<H> {
 
     /// Moves the next message that waits in a queue to the inlet's memory.
     fn pop_message(&mut self, inlet: &mut impl Inlet) -> bool {
-        let (name, held) = (inlet.name(), inlet.held_mut());
+        let name = *inlet.name();
+        let held = inlet.held_mut();
         let found = self
             .inbound
             .lock(|inbound| name.pop(&mut inbound.receiver, &mut held.buffer));
@@ -311,7 +310,7 @@ impl<H: Host> Interface<H> {
         if port.held.found.is_some() {
             return None;
         }
-        let (Found { arrived, .. }, shortcut) = inbound.in_place(port.name)?;
+        let (Found { arrived, .. }, shortcut) = inbound.in_place(&port.name)?;
         shortcut.copy_message(room_in(
             &mut port.held.buffer,
             arrived.length_bytes as usize,

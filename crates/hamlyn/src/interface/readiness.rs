@@ -18,7 +18,7 @@ impl<H: Host> Interface<H> {
         match source {
             Source::Messages(queue) => queue.reader.is_pending(),
             Source::Port(port) => self.has_message(port),
-            Source::PortOf(name) => self.has_message_of(name),
+            Source::PortOf(name) => self.has_message_of(&name),
             Source::PortSet(set) => self.has_message(set),
             Source::Completions(queue) => {
                 queue.is_of(&self.leaving) && self.has_completion(queue.name)
