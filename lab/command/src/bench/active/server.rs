@@ -188,7 +188,7 @@ fn serve(
     }
 }
 
-pub(in crate::bench) fn host() -> Options {
+pub(crate) fn host() -> Options {
     let mut options = Options::default().in_namespace("bench");
     options.spin_ns = Some(u64::MAX / 4);
     options
