@@ -4,21 +4,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde::Deserialize;
 
 use crate::collect;
 
-/// What of the tree is copied, besides the files at its root.
-const COPIED: [&str; 9] = [
-    "crates",
-    "docs",
-    "examples",
-    "faces",
-    "layers",
-    "lab/command",
-    "lab/counted",
-    "lab/sim",
-    "xtask",
-];
+/// What of the tree is copied besides the packages of the workspace and the files at its root.
+const DOCUMENTS: &str = "docs";
+
+/// The folders of the packages of the workspace whose manifest is given.
+fn members(manifest: &str) -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        workspace: Workspace,
+    }
+    #[derive(Deserialize)]
+    struct Workspace {
+        members: Vec<String>,
+    }
+    let manifest: Manifest = toml::from_str(manifest)?;
+    Ok(manifest.workspace.members)
+}
 
 /// Makes the copy at `to`, or brings it up to date. `more` names directories whose files the copy
 /// has elsewhere as well; `files` are the texts that differ.
@@ -39,9 +44,11 @@ pub(crate) fn write(
         }
         Ok(())
     };
-    for part in COPIED {
-        add(&root.join(part), Path::new(part))?;
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml"))?;
+    for part in members(&manifest).context("Cargo.toml")? {
+        add(&root.join(&part), Path::new(&part))?;
     }
+    add(&root.join(DOCUMENTS), Path::new(DOCUMENTS))?;
     for (from, to) in more {
         add(&root.join(from), Path::new(to))?;
     }
