@@ -307,8 +307,9 @@ impl<H: Host> Sender<H> {
     }
 
     /// Sends `data`, one packet's worth at most ([`Sender::message_bytes_max`]). `Ok` means
-    /// accepted: if there is no room in the mailbox when the message comes, it is refused there,
-    /// which [`Sender::fence`] tells. Blocks for as long as `wait` says.
+    /// accepted: a message that finds no room on its way leaves with later calls
+    /// ([`Manager::flush`]), and if there is no room in the mailbox when it comes, it is refused
+    /// there, which [`Sender::fence`] tells. Blocks for as long as `wait` says.
     #[inline(always)]
     pub fn send(&self, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
         self.manager.send_message(&self.target, HANDLER, data, wait)

@@ -229,8 +229,15 @@ fn a_task_serves_the_next_client_when_the_one_before_is_gone() {
         let mut scene = Scene::open(strategy);
         let _bystander = scene.bystander();
         let service = scene.here.bind_service("one", single()).unwrap();
-        let first = scene.there.connect_service("here/one", LONG).unwrap();
+        let mut first = scene.there.connect_service("here/one", LONG).unwrap();
         let mut task = [serving(service)];
+        scene.begin(&mut task);
+        // Its greeting, too, has come when its call has: only its end wakes the task then.
+        let call = first.start(b"first", LONG).unwrap();
+        let (service, request) = scene.finish("a call", &mut task[0]);
+        assert_eq!(request, b"first");
+        assert_eq!(*first.reply(&call, LONG).unwrap().unwrap(), *b"first");
+        task = [serving(service)];
         scene.begin(&mut task);
         end_links(&scene.there);
         scene.await_woken("the end of a client", &task[0]);

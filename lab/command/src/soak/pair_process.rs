@@ -36,7 +36,8 @@ pub(super) enum Order {
         ticket: String,
         number: u64,
     },
-    /// To send so many messages, or fewer if there is no room, and to say [`Used`].
+    /// To send so many messages, or fewer if there is no room, and to say [`Used`]; if none, to
+    /// hand over all that were accepted.
     Go(u64),
 }
 
@@ -143,10 +144,16 @@ fn send(namespace: &str, ticket: &str, number: u64) -> Result<()> {
                 Err(error) => return Err(error.into()),
             }
         }
-        manager.session().poll();
-        // A sleep, in which it gives back what it has reserved.
         if count == 0 {
+            let are_gone = manager.flush(Wait::For(TIMEOUT))?;
+            ensure!(
+                are_gone,
+                "pair {number}: messages wait for a receiver that runs"
+            );
+            // A sleep, in which it gives back what it has reserved.
             manager.next_event(Wait::millis(20))?;
+        } else {
+            manager.session().poll();
         }
         let log = manager.session().log_use(link).context("there is no log")?;
         used = Used {

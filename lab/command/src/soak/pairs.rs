@@ -105,6 +105,8 @@ impl Pairs {
         let mut faults = Vec::new();
         for (number, pair) in self.pairs.iter_mut().enumerate() {
             pair.stop(false)?;
+            // Messages that found no room wait in its sender, which hands them over now.
+            pair.look(0)?;
             let sent = pair.figures.used.messages;
             pair.receiver.order(&Order::Until(sent))?;
             let taken: u64 = pair.receiver.answer()?;
