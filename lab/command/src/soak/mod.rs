@@ -143,6 +143,8 @@ struct Soak<'a> {
     cut_spans: Vec<(usize, Instant, Option<Instant>)>,
     /// Messages of processes that are no more.
     received_before: u64,
+    /// Processes were told to quit.
+    is_quitting: bool,
     faults: Vec<String>,
 }
 
@@ -180,6 +182,7 @@ impl<'a> Soak<'a> {
             cut_until: BTreeMap::new(),
             cut_spans: Vec::new(),
             received_before: 0,
+            is_quitting: false,
             faults: Vec::new(),
         };
         for host in 0..hosts {
@@ -326,7 +329,11 @@ impl<'a> Soak<'a> {
             }
             Report::Progress { .. } => {}
             Report::Drained => place.is_drained |= is_latest,
-            Report::Sent(sent) => {
+            Report::Sent(mut sent) => {
+                // Those that quit first close what others still have, all of which was answered.
+                if self.is_quitting {
+                    sent.ended = None;
+                }
                 if let Some(why) = &sent.ended
                     && !self.is_explained(&sent)
                 {
@@ -447,6 +454,7 @@ impl<'a> Soak<'a> {
         if !self.until("not all that it sent has come", |_, place| place.is_drained)? {
             return Ok(());
         }
+        self.is_quitting = true;
         self.order(&Order::Quit)?;
         let begun = Instant::now();
         loop {
