@@ -108,6 +108,7 @@ pub use crate::queue::Queue;
 use crate::sending_half::SendingHalf;
 use fence::Untold;
 pub use outbox::Outbox;
+pub use sharing::Placing;
 
 impl<H: Host> Interface<H> {
     const AMONG_THREADS: bool = H::Sharing::AMONG_THREADS;

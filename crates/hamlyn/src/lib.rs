@@ -117,7 +117,7 @@ pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use hamlyn_ring::overflow::LogUse;
 pub use hamlyn_ring::pool::View;
 pub use inlet::Inlet;
-pub use interface::{Interface, Outbox, Queue, Sending};
+pub use interface::{Interface, Outbox, Placing, Queue, Sending};
 pub use item::{EndPoint, Found, Protocol};
 pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};

@@ -11,7 +11,7 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::region::{PLACED_BYTES_MIN, SharedOptions};
 use hamlyn::{
     Access, Address, Area, AttachError, Attached, DirectWindow, Holders, Manager, Message, NewSlot,
-    OpenError, Region, RegionTicket, ShareError, Slot, Wait,
+    OpenError, Placing, Region, RegionTicket, ShareError, Slot, Wait,
 };
 use hamlyn_host::ConnectError;
 use hamlyn_host::process::codec;
@@ -521,6 +521,43 @@ fn only_messages_that_gain_by_it_are_placed() {
             last().then_some(())
         });
     }
+}
+
+/// One packet tells of a message of many packets' length; without a region nothing is sent.
+#[test]
+fn a_message_of_any_length_is_placed_whole_or_not_at_all() {
+    const PAGES: u64 = 256;
+    let namespace = namespace();
+    let owner = open(&namespace);
+    let peer = open(&namespace);
+    let (area, slot) = shared_slot(&owner, PAGES, Rights::WRITE);
+    let ticket = slot.ticket(0, 0, PAGES * PAGE).unwrap();
+    let target = peer.session().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.session().identity().interface);
+    let data = vec![7; (PAGES * PAGE) as usize];
+    let place = |offset: u64| {
+        let message = Message::new(&data[offset as usize..]).at(offset);
+        let terminus = peer.terminus();
+        peer.session().try_place(terminus, &target, &message)
+    };
+    let is_placed = || {
+        let mut found = vec![0; data.len()];
+        area.read_at(0, &mut found).unwrap();
+        found == data
+    };
+    assert_eq!(place(0), Ok(Placing::NotAttached));
+    peer.session().flush(LONG).unwrap();
+    assert_eq!(owner.session().poll(), 0);
+    let region = share_with(&owner, &slot, 0..PAGES * PAGE, link).unwrap();
+    peer.session().attach(&region.ticket(), LONG).unwrap();
+    assert!(matches!(place(0), Ok(Placing::Sent(_))));
+    assert!(is_placed());
+    let packets = until("its packet", || {
+        Some(owner.session().poll()).filter(|it| *it > 0)
+    });
+    assert_eq!(packets, 1);
+    owner.session().revoke(&region).unwrap();
+    assert_eq!(place(PAGE), Ok(Placing::NotAttached));
 }
 
 #[test]

@@ -198,7 +198,7 @@ impl NodeState {
     /// Runs the handlers of gets of that bundle whose data have come; how many.
     pub(crate) fn end_gets(&mut self, bundle: u32) -> usize {
         let mut count = 0;
-        for number in self.state.transfers.numbers() {
+        for number in self.state.transfers.due() {
             let State {
                 endpoints,
                 traffic,
@@ -323,7 +323,7 @@ impl State {
         &mut self,
         session: &mut Session<'_, H>,
     ) -> Result<(), Error> {
-        for number in self.transfers.numbers() {
+        for number in self.transfers.due() {
             let Some(transfer) = self.transfers.get(number) else {
                 continue;
             };
@@ -335,10 +335,14 @@ impl State {
             let Some(transfer) = self.transfers.get(number) else {
                 continue;
             };
+            if transfer.rests() {
+                self.transfers.let_rest(number);
+                continue;
+            }
             let Stage::Over(failed) = transfer.stage else {
                 continue;
             };
-            if transfer.in_flight || transfer.is_lent {
+            if transfer.is_lent {
                 continue;
             }
             if let Some(slot) = transfer.slot.take() {

@@ -250,7 +250,7 @@ impl NodeState {
             transfers,
             ..
         } = &mut self.state;
-        for number in transfers.numbers() {
+        for number in transfers.due() {
             if let Some(transfer) = transfers.get(number)
                 && transfer.is_get
                 && matches!(transfer.stage, Stage::Over(None))

@@ -109,6 +109,11 @@ impl Transfer {
         may
     }
 
+    /// True if it has nothing to do until its request is answered.
+    pub(crate) fn rests(&self) -> bool {
+        self.in_flight && !matches!(self.stage, Stage::Ask | Stage::Write { .. })
+    }
+
     /// True if it must ask for the receiver's segment whatever is known of that.
     pub(crate) fn is_repeated(&self) -> bool {
         self.is_repeated
@@ -160,40 +165,65 @@ impl Transfer {
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
     places: Vec<Option<Box<Transfer>>>,
-    count: usize,
+    /// A bit for each number that is taken.
+    taken: u64,
+    /// A bit for each that was touched since it was left to rest.
+    due: u64,
 }
+
+const _: () = assert!(TRANSFERS_MAX == u64::BITS as usize, "a bit for each number");
 
 impl Transfers {
     #[inline]
     pub(crate) fn is_any(&self) -> bool {
-        self.count > 0
+        self.taken != 0
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.count >= TRANSFERS_MAX
+        self.taken == u64::MAX
     }
 
-    pub(crate) fn numbers(&self) -> std::ops::Range<u32> {
-        0..self.places.len() as u32
+    /// The numbers of those that may have something to do.
+    pub(crate) fn due(&self) -> impl Iterator<Item = u32> + use<> {
+        let mut left = self.due & self.taken;
+        std::iter::from_fn(move || {
+            let number = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (number < u64::BITS).then_some(number)
+        })
     }
 
-    /// Begins a transfer; its number.
+    /// That one waits for an answer: nothing is due until it is touched.
+    pub(crate) fn let_rest(&mut self, number: u32) {
+        self.due &= !(1 << number);
+    }
+
+    /// Begins a transfer; its number. There must be room.
     pub(crate) fn insert(&mut self, transfer: Transfer) -> u32 {
-        self.count += 1;
-        let free = self.places.iter().position(Option::is_none);
-        let at = free.unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() - 1
-        });
+        debug_assert!(
+            !self.is_full(),
+            "who asks for a transfer looks for room first"
+        );
+        let number = self.taken.trailing_ones();
+        let at = number as usize;
+        if at >= self.places.len() {
+            self.places.resize_with(at + 1, || None);
+        }
         self.places[at] = Some(Box::new(transfer));
-        at as u32
+        self.taken |= 1 << number;
+        self.due |= 1 << number;
+        number
     }
 
+    /// That one, which is due from now on.
     pub(crate) fn get(&mut self, number: u32) -> Option<&mut Transfer> {
-        self.places.get_mut(number as usize)?.as_deref_mut()
+        let transfer = self.places.get_mut(number as usize)?.as_deref_mut()?;
+        self.due |= 1 << number;
+        Some(transfer)
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Transfer> {
+        self.due = self.taken;
         self.places
             .iter_mut()
             .flatten()
@@ -214,7 +244,7 @@ impl Transfers {
 
     pub(crate) fn remove(&mut self, number: u32) -> Option<Box<Transfer>> {
         let transfer = self.places.get_mut(number as usize)?.take()?;
-        self.count -= 1;
+        self.taken &= !(1 << number);
         Some(transfer)
     }
 

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use hamlyn::engine::memory::LinkId;
-use hamlyn::{Area, Host, Message, SendError, Session, Target};
+use hamlyn::{Area, Host, Message, Placing, SendError, Session, Target};
 
 use crate::wire::RECORDS;
 
@@ -16,6 +16,8 @@ use crate::wire::RECORDS;
 pub(crate) const ROOM: Duration = Duration::from_millis(1);
 /// Packets for one slot that are sent in one go, so that other messages have their turn.
 const PACKETS_PER_TURN: u32 = 16;
+/// Bytes that are stored in one go in memory of the receiver, of which one packet tells.
+const PLACED_BYTES_MAX: u64 = 1 << 20;
 /// Packets under way over a link that keeps many refusals.
 const PACKETS_MAX: u64 = 512;
 /// Refusals of anything else that a link may have: of requests, answers, and one message of credits.
@@ -77,6 +79,14 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
+    /// Bytes of those left that are at hand in one piece.
+    fn at_hand(&self, left_bytes: u64, packet_bytes: u64) -> u64 {
+        match self {
+            Self::Bytes(_) => left_bytes,
+            Self::Area(..) => left_bytes.min(packet_bytes),
+        }
+    }
+
     /// So many bytes at an offset. Nothing if they are not there.
     fn piece(&mut self, at: u64, length_bytes: usize) -> Option<&[u8]> {
         match self {
@@ -152,6 +162,37 @@ impl Writing {
         }
     }
 
+    /// Sends the next bytes: how many, or nothing if there is no room.
+    fn send_next<H: Host>(
+        &self,
+        session: &mut Session<'_, H>,
+        source: &mut Source<'_>,
+    ) -> Result<Option<u64>, SendError> {
+        let terminus = session.terminus();
+        let packet_bytes = session.packet_bytes_max(self.link()).unwrap_or(1).max(1) as u64;
+        let left_bytes = self.length_bytes - self.sent_bytes;
+        let length = source
+            .at_hand(left_bytes, packet_bytes)
+            .min(PLACED_BYTES_MAX);
+        if length > packet_bytes
+            && let Some(piece) = source.piece(self.sent_bytes, length as usize)
+        {
+            let message = Message::new(piece).at(self.offset + self.sent_bytes);
+            match session.try_place(terminus, &self.target, &message)? {
+                Placing::Sent(_) => return Ok(Some(length)),
+                Placing::Full => return Ok(None),
+                Placing::NotAttached => {}
+            }
+        }
+        let length = packet_bytes.min(left_bytes);
+        let Some(piece) = source.piece(self.sent_bytes, length as usize) else {
+            return Ok(None);
+        };
+        let message = Message::new(piece).at(self.offset + self.sent_bytes);
+        let sent = session.try_send(terminus, &self.target, &message)?;
+        Ok(sent.map(|_| length))
+    }
+
     /// Sends packets as long as there is room, a turn at most. Does not block.
     pub(crate) fn advance<H: Host>(
         &mut self,
@@ -159,7 +200,7 @@ impl Writing {
         delivery: &mut Delivery,
         source: &mut Source<'_>,
     ) -> Result<Progress, SendError> {
-        let (link, terminus) = (self.link(), session.terminus());
+        let link = self.link();
         let kept = session.undelivered_kept(link).unwrap_or(u64::MAX);
         let window = kept.saturating_sub(OTHERS_MAX).clamp(1, PACKETS_MAX);
         self.keeps_order = session.keeps_order(link);
@@ -173,18 +214,9 @@ impl Writing {
             if under_way >= window || packets == PACKETS_PER_TURN {
                 return Ok(Progress::Waits);
             }
-            let most = session.packet_bytes_max(link).unwrap_or(1).max(1) as u64;
-            let length = most.min(self.length_bytes - self.sent_bytes);
-            let Some(piece) = source.piece(self.sent_bytes, length as usize) else {
+            let Some(length) = self.send_next(session, source)? else {
                 return Ok(Progress::Waits);
             };
-            let message = Message::new(piece).at(self.offset + self.sent_bytes);
-            if session
-                .try_send(terminus, &self.target, &message)?
-                .is_none()
-            {
-                return Ok(Progress::Waits);
-            }
             self.sent_bytes += length;
             delivery.sent += 1;
             self.last = delivery.sent;

@@ -13,7 +13,6 @@ use hamlyn_engine::transmit::SendProgress;
 use hamlyn_host::Host;
 
 use super::outbox::packet_bytes_max;
-use super::regions::Mapped;
 use super::sharing::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
@@ -161,9 +160,7 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<SendHandle>, SendError> {
         let length = message.data.len() as u64;
         if self.attached.may_place(length) {
-            self.drain_events_if_asked();
-            let store = |_: &_, to: &Mapped, at| to.store(at, message.data);
-            match self.send_placed(terminus, target, message, length, store)? {
+            match self.try_place(terminus, target, message)? {
                 Placing::Sent(handle) => return Ok(Some(handle)),
                 Placing::Full => return Ok(None),
                 Placing::NotAttached => {}

@@ -26,11 +26,12 @@ use crate::region::{
 };
 use crate::slot::Slot;
 
-/// Result of an attempt to place a message.
-pub(super) enum Placing {
+/// Result of an attempt to place a message ([`Interface::try_place`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placing {
     /// It is stored in its place, and announced.
     Sent(SendHandle),
-    /// There is no room to announce it.
+    /// There is no room to announce it at present.
     Full,
     /// Its place is in no region that is attached for writing.
     NotAttached,
@@ -297,6 +298,29 @@ impl<H: Host> Interface<H> {
     /// Regions of others that are attached.
     pub fn regions_attached(&self) -> usize {
         self.attached.len()
+    }
+
+    /// Stores a message in its place and announces it, if all of its place is attached for writing
+    /// ([`Session::attach`]): one packet without data, however long the message is, up to
+    /// 2^32 - 1 bytes. Otherwise nothing was sent, and [`Interface::try_send`] sends it in packets.
+    /// Does not block.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Interface::try_send`].
+    ///
+    /// [`Session::attach`]: crate::Session::attach
+    pub fn try_place(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Result<Placing, SendError> {
+        self.check()?;
+        self.drain_events_if_asked();
+        let length = message.data.len() as u64;
+        let store = |_: &_, to: &Mapped, at| to.store(at, message.data);
+        self.send_placed(terminus, target, message, length, store)
     }
 
     /// Stores a message in its place and announces it, if its place is attached, and nothing stands
