@@ -15,10 +15,13 @@ use hamlyn::{
     Session, Slot,
 };
 use hamlyn::{Target, Wait, datagram, mailbox, stream, tagged_write};
-use hamlyn_udm::{Group, GroupOptions, Interrupt, Udm, UdmOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::Protocol;
+
+mod layers;
+
+use layers::{Direct, Requests, Sections};
 
 /// Messages sent before they are received. Fewer than the cells of an idle ring, so none waits for
 /// room.
@@ -47,11 +50,15 @@ pub enum Counted {
     Udm14,
     /// No message: the beginning and the end of an atomic section.
     UdmSection,
+    /// A request of Active Messages with four arguments, whose handler does nothing.
+    AmRequest,
+    /// The same, whose handler replies with as many.
+    AmReply,
 }
 
 impl Counted {
     /// Each of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Short(Protocol::Raw),
         Self::Short(Protocol::Tagged),
         Self::Short(Protocol::Datagram),
@@ -66,6 +73,8 @@ impl Counted {
         Self::UdmNull,
         Self::Udm14,
         Self::UdmSection,
+        Self::AmRequest,
+        Self::AmReply,
     ];
 
     /// As reports call it.
@@ -80,6 +89,8 @@ impl Counted {
             Self::UdmNull => "udm_null",
             Self::Udm14 => "udm_14",
             Self::UdmSection => "udm_section",
+            Self::AmRequest => "am_request",
+            Self::AmReply => "am_reply",
         }
     }
 }
@@ -119,9 +130,11 @@ pub fn run() -> Result<()> {
         Counted::Direct4096 => return count_raw::<4096>(options, batches, true),
         Counted::PortNull => return count_port::<0>(options, batches),
         Counted::Port56 => return count_port::<56>(options, batches),
-        Counted::UdmNull => return count_udm::<0>(options, batches),
-        Counted::Udm14 => return count_udm::<14>(options, batches),
+        Counted::UdmNull => return count(&mut Direct::<0>::open(options)?, batches),
+        Counted::Udm14 => return count(&mut Direct::<14>::open(options)?, batches),
         Counted::UdmSection => return count(&mut Sections::open(options)?, batches),
+        Counted::AmRequest => return count(&mut Requests::open(&options, false)?, batches),
+        Counted::AmReply => return count(&mut Requests::open(&options, true)?, batches),
         Counted::Short(Protocol::Port) => return count_port::<SHORT_BYTES>(options, batches),
         Counted::Short(protocol) => protocol,
     };
@@ -163,11 +176,6 @@ fn count_port<const BYTES: usize>(options: Options, batches: u64) -> Result<()> 
     let mut ends = Ports::<BYTES>::open(sending.session(), receiving.session())?;
     await_link(&mut ends.receiving)?;
     count(&mut ends, batches)
-}
-
-/// The same of User Direct Messaging, of messages of so many words.
-fn count_udm<const WORDS: usize>(options: Options, batches: u64) -> Result<()> {
-    count(&mut Direct::<WORDS>::open(options)?, batches)
 }
 
 fn counting<E: Ends + 'static>(mut ends: E, batches: u64) -> Box<dyn FnMut() -> Result<()>> {
@@ -341,82 +349,6 @@ impl<const BYTES: usize> Ends for Ports<'_, BYTES> {
         ensure!(usize::from(message.handler()) == turn, "another message");
         message.dispose();
         Ok(())
-    }
-}
-
-/// A node that injects messages for itself: it goes through the same cells and checks as another.
-fn node<S: 'static>(options: Options, state: S) -> Result<Udm<S>> {
-    let mut options = options;
-    options.name = Some("node".to_owned());
-    let manager = hamlyn::open_with(options, ManagerOptions::default())?;
-    let group = GroupOptions {
-        name: "counted".to_owned(),
-        me: 0,
-        addresses: vec!["node".to_owned()],
-    };
-    let group = Group::new(manager, group)?;
-    let polling = UdmOptions {
-        interrupt: Interrupt::Polling,
-        ..UdmOptions::default()
-    };
-    Ok(Udm::open(&group, "node", polling, state, GROWTH)?)
-}
-
-struct Direct<const WORDS: usize> {
-    udm: Udm<u32>,
-}
-
-impl<const WORDS: usize> Direct<WORDS> {
-    const DATA: [u32; WORDS] = [7; WORDS];
-
-    fn open(options: Options) -> Result<Self> {
-        let mut udm = node(options, 0)?;
-        udm.on(0, |arrival| {
-            let mut call = arrival.extract();
-            let (message, state) = call.parts();
-            for number in 0..WORDS {
-                *state ^= message.word(number);
-            }
-            call
-        })?;
-        Ok(Self { udm })
-    }
-}
-
-impl<const WORDS: usize> Ends for Direct<WORDS> {
-    #[inline]
-    fn send(&mut self, _: usize) -> Result<()> {
-        Ok(self.udm.try_inject(0, 0, &Self::DATA)?)
-    }
-
-    #[inline]
-    fn receive(&mut self, _: usize) -> Result<()> {
-        ensure!(self.udm.poll(1)? == 1, "no message");
-        Ok(())
-    }
-}
-
-struct Sections {
-    udm: Udm<u32>,
-}
-
-impl Sections {
-    fn open(options: Options) -> Result<Self> {
-        let udm = node(options, 0)?;
-        Ok(Self { udm })
-    }
-}
-
-impl Ends for Sections {
-    #[inline]
-    fn send(&mut self, _: usize) -> Result<()> {
-        *self.udm.atomic() += 1;
-        Ok(())
-    }
-
-    #[inline]
-    fn receive(&mut self, turn: usize) -> Result<()> {
-        self.send(turn)
     }
 }
 
