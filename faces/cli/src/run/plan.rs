@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use hamlyn::host::network::ClusterSecret;
 use hamlyn::host::network::hosts::HostName;
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,9 @@ pub(super) struct Part {
 }
 
 /// What a process is told on its standard input.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Order {
+    /// The program and its arguments. Nothing: the process computes until it is killed.
     pub(super) command: Vec<String>,
     pub(super) variables: BTreeMap<String, String>,
     /// Whether it stays beside the program.
@@ -47,6 +48,13 @@ const NETWORK: [&str; 4] = [
     "HAMLYN_INSECURE",
 ];
 const SECRET: &str = "HAMLYN_SECRET";
+
+impl Order {
+    /// That of a process of null.
+    pub(super) fn null() -> Self {
+        Self::default()
+    }
+}
 
 impl Plan {
     pub(super) fn new(arguments: &Arguments) -> Result<Self> {
@@ -130,10 +138,27 @@ impl Plan {
                 host,
             }
         };
+        let parts: Vec<Part> = (0..procs).zip(hosts).map(part).collect();
+        if let (
+            true,
+            Some(Part {
+                proc,
+                host: Some(host),
+                ..
+            }),
+        ) = (
+            arguments.gang.is_some(),
+            parts.iter().find(|part| part.host.is_some()),
+        ) {
+            bail!(
+                "--gang stops processes of this host, and process {proc} is to run on {host}: \
+                 leave out --gang or --hosts"
+            );
+        }
         let shell = std::env::var("HAMLYN_REMOTE_SHELL")
             .unwrap_or_else(|_| "ssh -o BatchMode=yes".to_owned());
         Ok(Self {
-            parts: (0..procs).zip(hosts).map(part).collect(),
+            parts,
             label: arguments.label,
             remote_shell: shell.split_whitespace().map(str::to_owned).collect(),
         })

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{MemfdFlags, Mode, fchmod, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
+use super::gang;
 use super::plan::Order;
 use super::started::PROCESS_COMMAND;
 
@@ -95,6 +96,9 @@ pub fn run() -> Result<ExitCode> {
         return stay(order, input);
     }
     die_with_parent()?;
+    if order.command.is_empty() {
+        gang::compute_for_ever();
+    }
     let files = provide(&order)?;
     let mut command = command_of(&order, &files)?;
     drop(input);
