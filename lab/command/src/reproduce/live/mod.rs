@@ -1,0 +1,317 @@
+//! `hamlyn-lab reproduce udm --live`: programs of User Direct Messaging in processes of this host,
+//! which are stopped by turns, in and out of step (`T 5.1`; decision 0064).
+//!
+//! Nothing here is a model of anything, and nothing is compared with the paper as a prediction: the
+//! processor, its kernel and whatever else runs decide.
+
+pub(crate) mod process;
+mod program;
+mod show;
+mod tempo;
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use hamlyn_cli::actor::this_program;
+use hamlyn_cli::processors::{allowed, median};
+use hamlyn_cli::terminal::steps_bar;
+use hamlyn_sim::reproduce::Plot;
+use hamlyn_sim::reproduce::udm::bench::{GROUPS, SKEWS, TRIALS};
+use serde::Serialize;
+
+use crate::bench::report::{load, processor};
+use process::{Account, ORDER, Order};
+use program::{Program, Values};
+use tempo::CYCLE_NS;
+
+pub(super) use show::show;
+
+/// Nodes: the paper has eight.
+pub(super) const PROCS_MAX: u32 = 8;
+pub(super) const PROCS_MIN: u32 = 2;
+/// Milliseconds of a quantum: 500,000 cycles (`T 5.1`).
+const QUANTUM_MS: u32 = 10;
+/// Cells of rings that hold next to nothing, as the queue of a node of FUGU.
+const FEW_CELLS: u32 = 2;
+/// Bytes of a message of up to 14 words in the log.
+const LINE_BYTES: f64 = 64.0;
+const PAGE_BYTES: u64 = 4096;
+/// Requests of a node of synth-N.
+const REQUESTS: u32 = 40_000;
+
+/// The schedule of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turns {
+    /// It has the processors for itself.
+    Alone,
+    /// It takes turns with null, out of step by so many thousandths of a quantum.
+    Skewed(u32),
+}
+
+/// A job to be run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Setting {
+    turns: Turns,
+    has_few_cells: bool,
+}
+
+/// The extent of the experiment.
+#[derive(Clone, Debug)]
+struct Extent {
+    programs: Vec<Program>,
+    skews: Vec<u32>,
+    trials: Vec<u64>,
+}
+
+impl Extent {
+    fn new(is_quick: bool) -> Self {
+        let part = if is_quick { 10 } else { 1 };
+        let synth = GROUPS.map(|group| Program::Synth(group, (REQUESTS / part / group).max(1)));
+        let moves_max = if is_quick { 7 } else { 9 };
+        let mut programs = vec![Program::Barrier(60_000 / part), Program::Enum(moves_max)];
+        programs.extend(synth);
+        Self {
+            programs,
+            skews: match is_quick {
+                true => vec![0, 200, 500],
+                false => SKEWS.to_vec(),
+            },
+            trials: if is_quick { &TRIALS[..1] } else { &TRIALS }.to_vec(),
+        }
+    }
+
+    /// The schedules of each program.
+    fn settings(&self) -> Vec<Setting> {
+        let of = |turns, has_few_cells| Setting {
+            turns,
+            has_few_cells,
+        };
+        let skewed = self
+            .skews
+            .iter()
+            .map(|skew| of(Turns::Skewed(*skew), false));
+        let mut settings = vec![of(Turns::Alone, false)];
+        settings.extend(skewed);
+        let ends = [self.skews.first(), self.skews.last()];
+        let few = ends.into_iter().flatten();
+        settings.extend(few.map(|skew| of(Turns::Skewed(*skew), true)));
+        settings
+    }
+}
+
+/// One run of a program: all of its processes.
+#[derive(Clone, Debug, Serialize)]
+struct Run {
+    program: String,
+    /// Nothing: alone.
+    skew_percent: Option<f64>,
+    has_few_cells: bool,
+    seed: u64,
+    /// From the first beginning to the last end.
+    run_time_ms: f64,
+    messages: u64,
+    /// Handled after a stop, until none was left.
+    after_stop_percent: f64,
+    /// That went through the memory which receivers lend.
+    logged_percent: f64,
+    stops: u64,
+    episodes: u64,
+    /// The most pages of one direction.
+    pages_most: u64,
+}
+
+/// Medians of all runs of a setting, but of pages the most.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Point {
+    skew_percent: f64,
+    run_time_ms: f64,
+    /// By the median of runs in step, with rings as usual.
+    run_time_ratio: f64,
+    after_stop_percent: f64,
+    logged_percent: f64,
+    episodes: f64,
+    pages_most: u64,
+}
+
+/// The figures of a program.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct OfProgram {
+    program: String,
+    messages: u64,
+    alone_ms: f64,
+    /// With rings as usual, by skew.
+    by_skew: Vec<Point>,
+    /// With rings of few cells.
+    few_cells: Vec<Point>,
+}
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub(super) struct Live {
+    /// So that nobody takes them for the model's.
+    figures_of: &'static str,
+    processor: String,
+    processors: usize,
+    procs: u32,
+    quantum_ms: u32,
+    cycle_ns: f64,
+    cells_few: u32,
+    trials: usize,
+    /// Programs that wanted to run before it began, on average over a minute.
+    load_before: f64,
+    programs: Vec<OfProgram>,
+    runs: Vec<Run>,
+    #[serde(skip)]
+    pub(super) plots: Vec<Plot>,
+}
+
+/// Measures all of it.
+pub(super) fn measure(is_quick: bool, procs: Option<u32>) -> Result<Live> {
+    let processors = allowed()?.len();
+    let most = u32::try_from(processors).unwrap_or(PROCS_MAX);
+    let procs = procs.unwrap_or(most.clamp(PROCS_MIN, PROCS_MAX));
+    let extent = Extent::new(is_quick);
+    let settings = extent.settings();
+    let load_before = load();
+    let steps = extent.trials.len() * extent.programs.len() * settings.len();
+    let bar = steps_bar(steps as u64, "jobs", false);
+    let mut runs = Vec::new();
+    // Trial by trial, so that a change of the machine meets all settings.
+    for &seed in &extent.trials {
+        for &program in &extent.programs {
+            for &setting in &settings {
+                let run = run_job(program, setting, procs, seed)
+                    .with_context(|| format!("{}, {setting:?}", program.name()))?;
+                runs.push((program, setting, run));
+                bar.inc(1);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    let programs = extent.programs.iter();
+    let programs: Vec<OfProgram> = programs
+        .map(|program| of_program(*program, &settings, &runs))
+        .collect::<Result<_>>()?;
+    Ok(Live {
+        figures_of: "processes of this host",
+        processor: processor(),
+        processors,
+        procs,
+        quantum_ms: QUANTUM_MS,
+        cycle_ns: CYCLE_NS,
+        cells_few: FEW_CELLS,
+        trials: extent.trials.len(),
+        load_before,
+        plots: show::plots(&programs),
+        programs,
+        runs: runs.into_iter().map(|(_, _, run)| run).collect(),
+    })
+}
+
+/// The figures of a program.
+fn of_program(
+    program: Program,
+    settings: &[Setting],
+    runs: &[(Program, Setting, Run)],
+) -> Result<OfProgram> {
+    let of = |setting: Setting| {
+        let all = runs.iter();
+        let all = all.filter(move |(of, in_setting, _)| (*of, *in_setting) == (program, setting));
+        all.map(|(_, _, run)| run)
+    };
+    let middle = |setting, figure: fn(&Run) -> f64| median(of(setting).map(figure).collect());
+    let run_time = |turns| {
+        let setting = Setting {
+            turns,
+            has_few_cells: false,
+        };
+        middle(setting, |run| run.run_time_ms)
+    };
+    let in_step_ms = run_time(Turns::Skewed(0));
+    let (mut by_skew, mut few_cells) = (Vec::new(), Vec::new());
+    for &setting in settings {
+        let Turns::Skewed(skew) = setting.turns else {
+            continue;
+        };
+        let run_time_ms = middle(setting, |run| run.run_time_ms);
+        let point = Point {
+            skew_percent: f64::from(skew) / 10.0,
+            run_time_ms,
+            run_time_ratio: run_time_ms / in_step_ms,
+            after_stop_percent: middle(setting, |run| run.after_stop_percent),
+            logged_percent: middle(setting, |run| run.logged_percent),
+            episodes: middle(setting, |run| run.episodes as f64),
+            pages_most: of(setting).map(|run| run.pages_most).max().unwrap_or(0),
+        };
+        match setting.has_few_cells {
+            true => few_cells.push(point),
+            false => by_skew.push(point),
+        }
+    }
+    let first = runs.iter().find(|(of, ..)| *of == program);
+    let (_, _, first) = first.context("a program without runs")?;
+    Ok(OfProgram {
+        program: program.name(),
+        messages: first.messages,
+        alone_ms: run_time(Turns::Alone),
+        by_skew,
+        few_cells,
+    })
+}
+
+/// Runs a job to its end, and checks what it brought.
+fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<Run> {
+    let order = Order {
+        program,
+        cells: setting.has_few_cells.then_some(FEW_CELLS),
+    };
+    let own = this_program()?;
+    let mut command = Command::new(&own);
+    command.args(["run", "-n", &procs.to_string()]);
+    let mut skew_percent = None;
+    if let Turns::Skewed(skew) = setting.turns {
+        let skew = f64::from(skew) / 1e3;
+        let turns = format!("{QUANTUM_MS}ms,skew={skew},seed={seed},null");
+        command.args(["--gang", &turns]);
+        skew_percent = Some(100.0 * skew);
+    }
+    command
+        .arg(&own)
+        .args(["actor", "live"])
+        .env(ORDER, serde_json::to_string(&order)?);
+    let output = command.output().context("starting a job")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the job failed: {errors}");
+    let lines = std::str::from_utf8(&output.stdout)?.lines();
+    let accounts: Vec<Account> = lines
+        .map(|line| serde_json::from_str(line).context("reading the account of a process"))
+        .collect::<Result<_>>()?;
+    if accounts.len() != procs as usize {
+        bail!("{} of {procs} processes gave an account", accounts.len());
+    }
+    let mut values = Values::default();
+    accounts
+        .iter()
+        .for_each(|account| values.add(account.values));
+    program.check(procs, values)?;
+    let sum = |figure: fn(&Account) -> u64| accounts.iter().map(figure).sum::<u64>();
+    let begun_ns = accounts.iter().map(|account| account.begun_ns).min();
+    let ended_ns = accounts.iter().map(|account| account.ended_ns).max();
+    let span_ns = ended_ns.zip(begun_ns).map_or(0, |(end, begin)| end - begin);
+    let messages = sum(|account| account.handled);
+    let percent = |part: f64| 100.0 * part / messages.max(1) as f64;
+    let most_bytes = accounts.iter().map(|account| account.most_bytes).max();
+    Ok(Run {
+        program: program.name(),
+        skew_percent,
+        has_few_cells: setting.has_few_cells,
+        seed,
+        run_time_ms: span_ns as f64 / 1e6,
+        messages,
+        after_stop_percent: percent(sum(|account| account.after_stop) as f64),
+        logged_percent: percent(sum(|account| account.spilled_bytes) as f64 / LINE_BYTES),
+        stops: sum(|account| account.stops),
+        episodes: sum(|account| account.episodes),
+        pages_most: most_bytes.unwrap_or(0).div_ceil(PAGE_BYTES),
+    })
+}

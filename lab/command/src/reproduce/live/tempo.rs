@@ -1,0 +1,163 @@
+//! A processor of this host that computes at the pace of FUGU's, and notes which messages its
+//! program handled after a stop.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use hamlyn::{Host, Wait};
+use hamlyn_programs::{Processor, ProgramError};
+use hamlyn_udm::Udm;
+use rustix::time::{ClockId, clock_gettime};
+
+/// A cycle of FUGU here: its slice of 500,000 cycles (`T 5.1`) is a quantum of ten milliseconds.
+pub(super) const CYCLE_NS: f64 = 20.0;
+/// Cycles that a program computes between two looks for messages: an interrupt comes that late.
+const LOOK_CYCLES: f64 = 100.0;
+/// Messages that one look takes.
+const VISIT: usize = 64;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Steps whose time is measured, and how often.
+const STEPS: u64 = 1_000_000;
+const MEASUREMENTS: usize = 5;
+
+/// The counts of a process.
+#[derive(Debug, Default)]
+struct Counts {
+    handled: AtomicU64,
+    after_stop: AtomicU64,
+    stops: AtomicU64,
+}
+
+/// See the module. Clones are the same processor.
+#[derive(Clone, Debug)]
+pub(super) struct Tempo {
+    steps_per_cycle: f64,
+    cycles_per_operation: f64,
+    counts: Arc<Counts>,
+    /// Set when the process goes on after a stop.
+    goes_on: Arc<AtomicBool>,
+    /// The program has not had all that came while it was stopped.
+    is_behind: Arc<AtomicBool>,
+}
+
+impl Tempo {
+    /// A processor for a program whose operations take so many cycles.
+    pub(super) fn new(cycles_per_operation: f64) -> Result<Self> {
+        let goes_on = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal_hook::consts::SIGCONT, Arc::clone(&goes_on))
+            .context("asking to be told after a stop")?;
+        Ok(Self {
+            steps_per_cycle: CYCLE_NS / step_ns(),
+            cycles_per_operation,
+            counts: Arc::default(),
+            goes_on,
+            is_behind: Arc::default(),
+        })
+    }
+
+    /// Messages that were handled.
+    pub(super) fn handled(&self) -> u64 {
+        self.counts.handled.load(Relaxed)
+    }
+
+    /// Those of them that the program found after a stop: there were some then, and these are all
+    /// until there was none, as FUGU's buffered mode lasts until the buffer is empty (`T 4.2`).
+    pub(super) fn after_stop(&self) -> u64 {
+        self.counts.after_stop.load(Relaxed)
+    }
+
+    /// How often the program went on after a stop.
+    pub(super) fn stops(&self) -> u64 {
+        self.counts.stops.load(Relaxed)
+    }
+
+    /// The program is about to look for messages.
+    pub(super) fn looks(&self) {
+        if self.goes_on.swap(false, Relaxed) {
+            self.counts.stops.fetch_add(1, Relaxed);
+            self.is_behind.store(true, Relaxed);
+        }
+    }
+
+    /// It has had so many, of a look for up to `most`.
+    pub(super) fn looked(&self, had: usize, most: usize) {
+        self.counts.handled.fetch_add(had as u64, Relaxed);
+        if self.is_behind.load(Relaxed) {
+            self.counts.after_stop.fetch_add(had as u64, Relaxed);
+            self.is_behind.store(had == most, Relaxed);
+        }
+    }
+
+    fn look<S, H: Host>(&self, udm: &mut Udm<S, H>) -> Result<usize, ProgramError> {
+        self.looks();
+        let had = udm.poll(VISIT)?;
+        self.looked(had, VISIT);
+        Ok(had)
+    }
+
+    fn spin(&self, cycles: f64) {
+        spin((cycles * self.steps_per_cycle) as u64);
+    }
+}
+
+impl<H: Host> Processor<H> for Tempo {
+    fn compute<S>(&self, udm: &mut Udm<S, H>, operations: u64) -> Result<(), ProgramError> {
+        let mut left = operations as f64 * self.cycles_per_operation;
+        while left > LOOK_CYCLES {
+            self.spin(LOOK_CYCLES);
+            self.look(udm)?;
+            left -= LOOK_CYCLES;
+        }
+        self.spin(left);
+        self.look(udm)?;
+        Ok(())
+    }
+
+    fn compute_in_handler(&self, operations: u64) {
+        self.spin(operations as f64 * self.cycles_per_operation);
+    }
+
+    fn wait<S>(&self, udm: &mut Udm<S, H>) -> Result<(), ProgramError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let is_there = udm.await_message(Wait::millis(left.as_millis() as u64))?;
+            // A message of the layer is none for the program.
+            if is_there && self.look(udm)? > 0 {
+                return Ok(());
+            }
+            if !is_there || left.is_zero() {
+                return Err(ProgramError::Late {
+                    me: udm.me(),
+                    waited_ms: (PATIENCE - left).as_millis() as u64,
+                });
+            }
+        }
+    }
+}
+
+/// Steps of work, not of time: a stop in between makes none of them.
+fn spin(steps: u64) {
+    for step in 0..steps {
+        black_box(step);
+    }
+}
+
+/// Nanoseconds of processor time for a step: the least of several, as other work only adds to it.
+fn step_ns() -> f64 {
+    let now_ns = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+    };
+    let measured = (0..MEASUREMENTS).map(|_| {
+        let begun = now_ns();
+        spin(STEPS);
+        (now_ns() - begun) / STEPS as f64
+    });
+    // A clock of the kernel's ticks would say nothing.
+    measured.fold(f64::INFINITY, f64::min).max(1e-3)
+}
