@@ -164,7 +164,16 @@ fn the_experiment_is_carried_out() {
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let programs = live["programs"].as_array().unwrap();
     let names: Vec<_> = programs.iter().map(|of| of["program"].as_str()).collect();
-    let expected = ["barrier", "enum", "synth-10", "synth-100", "synth-1000"];
+    let expected = [
+        "barrier",
+        "enum",
+        "LU",
+        "Water",
+        "Barnes",
+        "synth-10",
+        "synth-100",
+        "synth-1000",
+    ];
     assert_eq!(names, expected.map(Some));
     for of in programs {
         assert!(number(&of["messages"]) > 0.0 && number(&of["alone_ms"]) > 0.0);

@@ -6,6 +6,7 @@
 
 pub(crate) mod process;
 mod program;
+mod regions;
 mod show;
 mod tempo;
 
@@ -67,8 +68,21 @@ impl Extent {
     fn new(is_quick: bool) -> Self {
         let part = if is_quick { 10 } else { 1 };
         let synth = GROUPS.map(|group| Program::Synth(group, (REQUESTS / part / group).max(1)));
-        let moves_max = if is_quick { 7 } else { 9 };
-        let mut programs = vec![Program::Barrier(60_000 / part), Program::Enum(moves_max)];
+        let mut programs = vec![Program::Barrier(60_000 / part)];
+        programs.extend(match is_quick {
+            true => [
+                Program::Enum(7),
+                Program::Lu(300),
+                Program::Water(2),
+                Program::Barnes(1),
+            ],
+            false => [
+                Program::Enum(9),
+                Program::Lu(1_400),
+                Program::Water(8),
+                Program::Barnes(4),
+            ],
+        });
         programs.extend(synth);
         Self {
             programs,
@@ -296,9 +310,9 @@ fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<
     program.check(procs, values)?;
     let sum = |figure: fn(&Account) -> u64| accounts.iter().map(figure).sum::<u64>();
     let begun_ns = accounts.iter().map(|account| account.begun_ns).min();
-    let ended_ns = accounts.iter().map(|account| account.ended_ns).max();
+    let ended_ns = accounts.iter().map(|account| account.end.at_ns).max();
     let span_ns = ended_ns.zip(begun_ns).map_or(0, |(end, begin)| end - begin);
-    let messages = sum(|account| account.handled);
+    let messages = sum(|account| account.end.handled);
     let percent = |part: f64| 100.0 * part / messages.max(1) as f64;
     let most_bytes = accounts.iter().map(|account| account.most_bytes).max();
     Ok(Run {
@@ -308,9 +322,9 @@ fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<
         seed,
         run_time_ms: span_ns as f64 / 1e6,
         messages,
-        after_stop_percent: percent(sum(|account| account.after_stop) as f64),
+        after_stop_percent: percent(sum(|account| account.end.after_stop) as f64),
         logged_percent: percent(sum(|account| account.spilled_bytes) as f64 / LINE_BYTES),
-        stops: sum(|account| account.stops),
+        stops: sum(|account| account.end.stops),
         episodes: sum(|account| account.episodes),
         pages_most: most_bytes.unwrap_or(0).div_ceil(PAGE_BYTES),
     })

@@ -1,17 +1,16 @@
 //! A process of the live experiment: a node of a job that `run` has started.
 
 use anyhow::{Context, Result, ensure};
-use hamlyn::{LogUse, ManagerOptions, Wait};
+use hamlyn::{ManagerOptions, Wait};
 use hamlyn_cli::actor::answer;
 use hamlyn_job::Job;
 use hamlyn_udm::{Group, GroupOptions, Interrupt, Udm, UdmOptions};
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::program::{Program, Values};
-use super::tempo::Tempo;
+use super::tempo::{Progress, Tempo, now_ns};
 
-const WAIT: Wait = Wait::millis(30_000);
+pub(super) const WAIT: Wait = Wait::millis(30_000);
 
 /// The order of a process, in the variable [`ORDER`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -27,24 +26,15 @@ pub(super) const ORDER: &str = "HAMLYN_REPRODUCE_LIVE";
 /// The account of a process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Account {
-    /// When its program began and ended, by the clock that all processes of a host have.
+    /// When its program began, and how far it was at its end.
     pub(super) begun_ns: u64,
-    pub(super) ended_ns: u64,
-    /// Messages that it handled, those that it found after a stop, and its stops.
-    pub(super) handled: u64,
-    pub(super) after_stop: u64,
-    pub(super) stops: u64,
+    pub(super) end: Progress,
     /// Its use of the memory that others lend: times, bytes in all, and the most that waited at one
     /// of them.
     pub(super) episodes: u64,
     pub(super) spilled_bytes: u64,
     pub(super) most_bytes: u64,
     pub(super) values: Values,
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Runs a node.
@@ -66,21 +56,17 @@ pub(crate) fn run() -> Result<()> {
     let mut meeting = Udm::open(&group, "meeting", options, (), WAIT)?;
     meeting.barrier(WAIT)?;
     let begun_ns = now_ns();
-    let values = order.program.run(&group, options, &tempo)?;
-    let ended_ns = now_ns();
+    let (values, end) = order.program.run(&group, options, &tempo)?;
     let mut account = Account {
         begun_ns,
-        ended_ns,
-        handled: tempo.handled(),
-        after_stop: tempo.after_stop(),
-        stops: tempo.stops(),
+        end,
         episodes: 0,
         spilled_bytes: 0,
         most_bytes: 0,
         values,
     };
     for node in (0..job.procs).filter(|node| *node != job.proc) {
-        let used = group.log_use(node).unwrap_or(LogUse::default());
+        let used = group.log_use(node).unwrap_or_default();
         account.episodes += used.episodes;
         account.spilled_bytes += used.spilled_bytes;
         account.most_bytes = account.most_bytes.max(used.most_bytes);

@@ -10,7 +10,8 @@ use hamlyn_sim::reproduce::udm::bench::BETWEEN_10;
 use hamlyn_udm::{Group, UdmOptions};
 use serde::{Deserialize, Serialize};
 
-use super::tempo::Tempo;
+use super::regions;
+use super::tempo::{Progress, Tempo};
 
 /// Cycles of the handler of a request (T-209).
 const STALL: u64 = 290;
@@ -24,6 +25,12 @@ pub(super) enum Program {
     Enum(u32),
     /// Groups of so many requests, and so many groups.
     Synth(u32, u32),
+    /// LU of a matrix with so many rows.
+    Lu(u32),
+    /// So many iterations of Water.
+    Water(u32),
+    /// So many iterations of Barnes.
+    Barnes(u32),
 }
 
 /// The values that nodes bring together.
@@ -32,6 +39,8 @@ pub(super) struct Values {
     positions: u64,
     moves: u64,
     requests: u64,
+    /// Of the bits that shared memory has at the end.
+    digest: u64,
 }
 
 impl Values {
@@ -39,6 +48,7 @@ impl Values {
         self.positions += other.positions;
         self.moves += other.moves;
         self.requests += other.requests;
+        self.digest ^= other.digest;
     }
 }
 
@@ -60,6 +70,9 @@ impl Program {
             Self::Barrier(_) => "barrier".to_owned(),
             Self::Enum(_) => "enum".to_owned(),
             Self::Synth(group, _) => format!("synth-{group}"),
+            Self::Lu(_) => "LU".to_owned(),
+            Self::Water(_) => "Water".to_owned(),
+            Self::Barnes(_) => "Barnes".to_owned(),
         }
     }
 
@@ -67,12 +80,18 @@ impl Program {
     pub(super) fn cycles_per_operation(self) -> f64 {
         match self {
             Self::Enum(_) => cycles("enum"),
-            Self::Barrier(_) | Self::Synth(..) => 1.0,
+            // Those over regions compute at this host's pace.
+            _ => 1.0,
         }
     }
 
-    /// Runs it on this node.
-    pub(super) fn run(self, group: &Group, options: UdmOptions, tempo: &Tempo) -> Result<Values> {
+    /// Runs it on this node: its values, and how far it was before they were gathered.
+    pub(super) fn run(
+        self,
+        group: &Group,
+        options: UdmOptions,
+        tempo: &Tempo,
+    ) -> Result<(Values, Progress)> {
         let mut values = Values::default();
         match self {
             Self::Barrier(barriers) => {
@@ -99,8 +118,13 @@ impl Program {
                 };
                 values.requests = synth.run(group, options, tempo)?;
             }
+            Self::Lu(_) | Self::Water(_) | Self::Barnes(_) => {
+                let (digest, end) = regions::run(self, group, tempo)?;
+                values.digest = digest;
+                return Ok((values, end));
+            }
         }
-        Ok(values)
+        Ok((values, tempo.progress()))
     }
 
     /// Fails unless the nodes brought together what they should.
@@ -114,6 +138,9 @@ impl Program {
             }
             Self::Synth(group, groups) => {
                 expected.requests = u64::from(nodes) * u64::from(group) * u64::from(groups);
+            }
+            Self::Lu(_) | Self::Water(_) | Self::Barnes(_) => {
+                expected.digest = regions::serial(self)?;
             }
         }
         ensure!(

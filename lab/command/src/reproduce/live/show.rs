@@ -6,6 +6,9 @@ use super::super::narrow::narrow;
 use super::super::words::amount;
 use super::{Live, OfProgram, Point};
 
+/// Programs beside each other in a table.
+const COLUMNS_MAX: usize = 5;
+
 /// A figure of a point, with its name.
 type Figure = (&'static str, fn(&Point) -> f64);
 
@@ -50,8 +53,8 @@ fn curve(of: &OfProgram, figure: fn(&Point) -> f64) -> Curve {
 
 pub(in crate::reproduce) fn show(live: &Live) {
     println!(
-        "Live figures of this host, which are no model's and no predictions: {}.\n{} processes on \
-         {} processors, quanta of {} ms beside null, a cycle of FUGU as\n{} ns, medians of {}; \
+        "Live figures of this host, which are no model's and no predictions.\n{}\n{} processes on \
+         {} processors, quanta of {} ms beside null,\na cycle of FUGU as {} ns, medians of {}; \
          load before: {:.1}.\n",
         live.processor,
         live.procs,
@@ -117,19 +120,22 @@ pub(in crate::reproduce) fn show(live: &Live) {
     println!("{alone}");
 }
 
-/// A row for each skew, a column for each program.
+/// A row for each skew, a column for each program; in tables that fit 80 columns.
 fn by_skew(title: &str, (unit, figure): Figure, programs: &[OfProgram]) {
-    let names = programs.iter().map(|of| of.program.as_str());
-    let header: Vec<&str> = std::iter::once("skew, %").chain(names).collect();
-    let mut shown = narrow(&header);
-    let points = programs.first().map_or(&[][..], |of| &of.by_skew);
-    for (at, point) in points.iter().enumerate() {
-        let cells = programs.iter().filter_map(|of| of.by_skew.get(at));
-        let cells = cells.map(|point| match unit {
-            "times" => format!("{:.3}", figure(point)),
-            _ => amount(figure(point)),
-        });
-        shown.add_row(std::iter::once(amount(point.skew_percent)).chain(cells));
+    println!("{title} ({unit})");
+    for programs in programs.chunks(COLUMNS_MAX) {
+        let names = programs.iter().map(|of| of.program.as_str());
+        let header: Vec<&str> = std::iter::once("skew, %").chain(names).collect();
+        let mut shown = narrow(&header);
+        for (at, point) in programs[0].by_skew.iter().enumerate() {
+            let cells = programs.iter().filter_map(|of| of.by_skew.get(at));
+            let cells = cells.map(|point| match unit {
+                "times" => format!("{:.3}", figure(point)),
+                _ => amount(figure(point)),
+            });
+            shown.add_row(std::iter::once(amount(point.skew_percent)).chain(cells));
+        }
+        println!("{shown}");
     }
-    println!("{title} ({unit})\n{shown}\n");
+    println!();
 }

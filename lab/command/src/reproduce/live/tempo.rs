@@ -11,6 +11,7 @@ use hamlyn::{Host, Wait};
 use hamlyn_programs::{Processor, ProgramError};
 use hamlyn_udm::Udm;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 /// A cycle of FUGU here: its slice of 500,000 cycles (`T 5.1`) is a quantum of ten milliseconds.
 pub(super) const CYCLE_NS: f64 = 20.0;
@@ -18,7 +19,8 @@ pub(super) const CYCLE_NS: f64 = 20.0;
 const LOOK_CYCLES: f64 = 100.0;
 /// Messages that one look takes.
 const VISIT: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time for which a program waits for a message before it gives up.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Steps whose time is measured, and how often.
 const STEPS: u64 = 1_000_000;
@@ -30,6 +32,26 @@ struct Counts {
     handled: AtomicU64,
     after_stop: AtomicU64,
     stops: AtomicU64,
+}
+
+/// The counts of a process at a time.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// By the clock that all processes of a host have.
+    pub(super) at_ns: u64,
+    /// Messages that were handled.
+    pub(super) handled: u64,
+    /// Those of them that the program found after a stop: there were some then, and these are all
+    /// until there was none, as FUGU's buffered mode lasts until the buffer is empty (`T 4.2`).
+    pub(super) after_stop: u64,
+    /// How often the program went on after a stop.
+    pub(super) stops: u64,
+}
+
+/// Nanoseconds by the clock that all processes of a host have.
+pub(super) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// See the module. Clones are the same processor.
@@ -59,20 +81,15 @@ impl Tempo {
         })
     }
 
-    /// Messages that were handled.
-    pub(super) fn handled(&self) -> u64 {
-        self.counts.handled.load(Relaxed)
-    }
-
-    /// Those of them that the program found after a stop: there were some then, and these are all
-    /// until there was none, as FUGU's buffered mode lasts until the buffer is empty (`T 4.2`).
-    pub(super) fn after_stop(&self) -> u64 {
-        self.counts.after_stop.load(Relaxed)
-    }
-
-    /// How often the program went on after a stop.
-    pub(super) fn stops(&self) -> u64 {
-        self.counts.stops.load(Relaxed)
+    /// The counts up to now.
+    pub(super) fn progress(&self) -> Progress {
+        let now = |count: &AtomicU64| count.load(Relaxed);
+        Progress {
+            at_ns: now_ns(),
+            handled: now(&self.counts.handled),
+            after_stop: now(&self.counts.after_stop),
+            stops: now(&self.counts.stops),
+        }
     }
 
     /// The program is about to look for messages.
