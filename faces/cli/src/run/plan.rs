@@ -35,6 +35,8 @@ pub(crate) struct Order {
     /// Whether it stays beside the program.
     pub(super) is_remote: bool,
     pub(super) directory: Option<String>,
+    /// The process that gives this order, which its receiver does not outlive.
+    pub(super) launcher: u32,
     /// Files that the program needs, by the variable that names each; they are private and lie in
     /// memory.
     pub(super) files: BTreeMap<String, String>,
@@ -52,7 +54,10 @@ const SECRET: &str = "HAMLYN_SECRET";
 impl Order {
     /// That of a process of null.
     pub(super) fn null() -> Self {
-        Self::default()
+        Self {
+            launcher: std::process::id(),
+            ..Self::default()
+        }
     }
 }
 
@@ -133,6 +138,7 @@ impl Plan {
                     variables,
                     is_remote: host.is_some(),
                     directory: directory.clone(),
+                    launcher: std::process::id(),
                     files: files.clone(),
                 },
                 host,

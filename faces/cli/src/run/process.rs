@@ -95,7 +95,7 @@ pub fn run() -> Result<ExitCode> {
     if order.is_remote {
         return stay(order, input);
     }
-    die_with_parent()?;
+    die_with_launcher(order.launcher)?;
     if order.command.is_empty() {
         gang::compute_for_ever();
     }
@@ -107,12 +107,12 @@ pub fn run() -> Result<ExitCode> {
 }
 
 /// Ends this process when the one that started it ends, whatever ends that.
-fn die_with_parent() -> Result<()> {
-    let parent = rustix::process::getppid();
+fn die_with_launcher(launcher: u32) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL)).context("asking for its parent's end")?;
-    // It may have ended before.
+    // It may have ended before; then another process is the parent.
+    let parent = rustix::process::getppid().map(Pid::as_raw_pid);
     ensure!(
-        rustix::process::getppid() == parent,
+        parent.and_then(|parent| u32::try_from(parent).ok()) == Some(launcher),
         "the launcher has ended"
     );
     Ok(())
@@ -166,6 +166,7 @@ fn stay(order: Order, mut orders: std::fs::File) -> Result<ExitCode> {
     let mut input = child.stdin.take();
     let order = Order {
         is_remote: false,
+        launcher: std::process::id(),
         ..order
     };
     if let Some(input) = &mut input {
