@@ -23,7 +23,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use event::{Ending, Event};
-use gang::{Gang, GangOptions};
+use gang::Gang;
+use gang::options::GangOptions;
 pub use options::Arguments;
 use plan::Plan;
 use started::Started;

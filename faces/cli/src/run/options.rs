@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::gang::GangOptions;
+use super::gang::options::GangOptions;
 
 /// The processes of a job, and how they are started.
 #[derive(clap::Args)]

@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{MemfdFlags, Mode, fchmod, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
-use super::gang;
 use super::plan::Order;
-use super::started::PROCESS_COMMAND;
 
+/// The hidden command that a process is at first.
+pub(super) const PROCESS_COMMAND: &str = "process-of-run";
 /// The longest order.
 const ORDER_BYTES_MAX: u32 = 16 << 20;
 const INPUT_BYTES_MAX: u32 = 1 << 16;
@@ -97,7 +97,7 @@ pub fn run() -> Result<ExitCode> {
     }
     die_with_launcher(order.launcher)?;
     if order.command.is_empty() {
-        gang::compute_for_ever();
+        compute_for_ever();
     }
     let files = provide(&order)?;
     let mut command = command_of(&order, &files)?;
@@ -116,6 +116,13 @@ fn die_with_launcher(launcher: u32) -> Result<()> {
         "the launcher has ended"
     );
     Ok(())
+}
+
+/// What null does until it is killed.
+fn compute_for_ever() -> ! {
+    loop {
+        std::hint::black_box(0);
+    }
 }
 
 /// Makes the files that the program needs, in memory, which it inherits.

@@ -14,10 +14,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::event::{Ending, Event};
 use super::plan::{Part, Plan};
-use super::process::{Frame, send_frame, send_order};
+use super::process::{Frame, PROCESS_COMMAND, send_frame, send_order};
 
-/// The hidden command that a process is at first.
-pub(super) const PROCESS_COMMAND: &str = "process-of-run";
 /// How long the output of a process that has ended may take.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(2);
 /// A line that is longer is passed on in parts.

@@ -6,7 +6,7 @@
 //! One thread, which also reaps the processes, sends the signals; so none goes to a number that
 //! belongs to another process by now.
 
-mod options;
+pub(super) mod options;
 mod schedule;
 
 use std::os::unix::process::CommandExt as _;
@@ -18,12 +18,12 @@ use hdrhistogram::Histogram;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
-pub(super) use options::GangOptions;
+use options::GangOptions;
 use schedule::Schedule;
 
 use super::plan::Order;
-use super::process::send_order;
-use super::started::{PROCESS_COMMAND, Started};
+use super::process::{PROCESS_COMMAND, send_order};
+use super::started::Started;
 
 /// The turns of a job under way.
 pub(super) struct Gang {
@@ -161,12 +161,5 @@ impl Drop for Null {
         // Already gone is as good.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Computes until it is killed.
-pub(super) fn compute_for_ever() -> ! {
-    loop {
-        std::hint::black_box(0);
     }
 }

@@ -13,19 +13,19 @@ const SEED_DEFAULT: u64 = 1;
 
 /// The schedule that is asked for.
 #[derive(Clone, PartialEq, Debug)]
-pub(in crate::run) struct GangOptions {
+pub(crate) struct GangOptions {
     /// Time that a job has the processors before the other one has them.
-    pub(in crate::run) quantum: Duration,
+    pub(crate) quantum: Duration,
     /// The part of it by which the process that is most out of step comes later than the first.
-    pub(in crate::run) skew: f64,
+    pub(crate) skew: f64,
     /// Decides which processes come how late.
-    pub(in crate::run) seed: u64,
+    pub(crate) seed: u64,
     /// True if the other job computes; otherwise it is nothing.
-    pub(in crate::run) has_null: bool,
+    pub(crate) has_null: bool,
 }
 
 impl GangOptions {
-    pub(in crate::run) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split(',');
         let mut options = Self {
             quantum: quantum(words.next().unwrap_or_default())?,

@@ -4,6 +4,7 @@
 //! Nothing here is a model of anything, and nothing is compared with the paper as a prediction: the
 //! processor, its kernel and whatever else runs decide.
 
+mod figures;
 pub(crate) mod process;
 mod program;
 mod regions;
@@ -14,15 +15,15 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use hamlyn_cli::actor::this_program;
-use hamlyn_cli::processors::{allowed, median};
+use hamlyn_cli::processors::allowed;
 use hamlyn_cli::terminal::steps_bar;
-use hamlyn_sim::reproduce::Plot;
 use hamlyn_sim::reproduce::udm::bench::{GROUPS, SKEWS, TRIALS};
-use serde::Serialize;
 
 use crate::bench::report::{load, processor};
+use figures::{Live, OfProgram, Run, Setting, Turns, of_program};
 use process::{Account, ORDER, Order};
 use program::{Program, Values};
+use regions::Problem;
 use tempo::CYCLE_NS;
 
 pub(super) use show::show;
@@ -40,22 +41,6 @@ const PAGE_BYTES: u64 = 4096;
 /// Requests of a node of synth-N.
 const REQUESTS: u32 = 40_000;
 
-/// The schedule of a job.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Turns {
-    /// It has the processors for itself.
-    Alone,
-    /// It takes turns with null, out of step by so many thousandths of a quantum.
-    Skewed(u32),
-}
-
-/// A job to be run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Setting {
-    turns: Turns,
-    has_few_cells: bool,
-}
-
 /// The extent of the experiment.
 #[derive(Clone, Debug)]
 struct Extent {
@@ -72,15 +57,15 @@ impl Extent {
         programs.extend(match is_quick {
             true => [
                 Program::Enum(7),
-                Program::Lu(300),
-                Program::Water(2),
-                Program::Barnes(1),
+                Program::Regions(Problem::Lu(300)),
+                Program::Regions(Problem::Water(2)),
+                Program::Regions(Problem::Barnes(1)),
             ],
             false => [
                 Program::Enum(9),
-                Program::Lu(1_400),
-                Program::Water(8),
-                Program::Barnes(4),
+                Program::Regions(Problem::Lu(1_400)),
+                Program::Regions(Problem::Water(8)),
+                Program::Regions(Problem::Barnes(4)),
             ],
         });
         programs.extend(synth);
@@ -111,72 +96,6 @@ impl Extent {
         settings.extend(few.map(|skew| of(Turns::Skewed(*skew), true)));
         settings
     }
-}
-
-/// One run of a program: all of its processes.
-#[derive(Clone, Debug, Serialize)]
-struct Run {
-    program: String,
-    /// Nothing: alone.
-    skew_percent: Option<f64>,
-    has_few_cells: bool,
-    seed: u64,
-    /// From the first beginning to the last end.
-    run_time_ms: f64,
-    messages: u64,
-    /// Handled after a stop, until none was left.
-    after_stop_percent: f64,
-    /// That went through the memory which receivers lend.
-    logged_percent: f64,
-    stops: u64,
-    episodes: u64,
-    /// The most pages of one direction.
-    pages_most: u64,
-}
-
-/// Medians of all runs of a setting, but of pages the most.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Point {
-    skew_percent: f64,
-    run_time_ms: f64,
-    /// By the median of runs in step, with rings as usual.
-    run_time_ratio: f64,
-    after_stop_percent: f64,
-    logged_percent: f64,
-    episodes: f64,
-    pages_most: u64,
-}
-
-/// The figures of a program.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct OfProgram {
-    program: String,
-    messages: u64,
-    alone_ms: f64,
-    /// With rings as usual, by skew.
-    by_skew: Vec<Point>,
-    /// With rings of few cells.
-    few_cells: Vec<Point>,
-}
-
-/// Everything.
-#[derive(Debug, Serialize)]
-pub(super) struct Live {
-    /// So that nobody takes them for the model's.
-    figures_of: &'static str,
-    processor: String,
-    processors: usize,
-    procs: u32,
-    quantum_ms: u32,
-    cycle_ns: f64,
-    cells_few: u32,
-    trials: usize,
-    /// Programs that wanted to run before it began, on average over a minute.
-    load_before: f64,
-    programs: Vec<OfProgram>,
-    runs: Vec<Run>,
-    #[serde(skip)]
-    pub(super) plots: Vec<Plot>,
 }
 
 /// Measures all of it.
@@ -219,57 +138,6 @@ pub(super) fn measure(is_quick: bool, procs: Option<u32>) -> Result<Live> {
         plots: show::plots(&programs),
         programs,
         runs: runs.into_iter().map(|(_, _, run)| run).collect(),
-    })
-}
-
-/// The figures of a program.
-fn of_program(
-    program: Program,
-    settings: &[Setting],
-    runs: &[(Program, Setting, Run)],
-) -> Result<OfProgram> {
-    let of = |setting: Setting| {
-        let all = runs.iter();
-        let all = all.filter(move |(of, in_setting, _)| (*of, *in_setting) == (program, setting));
-        all.map(|(_, _, run)| run)
-    };
-    let middle = |setting, figure: fn(&Run) -> f64| median(of(setting).map(figure).collect());
-    let run_time = |turns| {
-        let setting = Setting {
-            turns,
-            has_few_cells: false,
-        };
-        middle(setting, |run| run.run_time_ms)
-    };
-    let in_step_ms = run_time(Turns::Skewed(0));
-    let (mut by_skew, mut few_cells) = (Vec::new(), Vec::new());
-    for &setting in settings {
-        let Turns::Skewed(skew) = setting.turns else {
-            continue;
-        };
-        let run_time_ms = middle(setting, |run| run.run_time_ms);
-        let point = Point {
-            skew_percent: f64::from(skew) / 10.0,
-            run_time_ms,
-            run_time_ratio: run_time_ms / in_step_ms,
-            after_stop_percent: middle(setting, |run| run.after_stop_percent),
-            logged_percent: middle(setting, |run| run.logged_percent),
-            episodes: middle(setting, |run| run.episodes as f64),
-            pages_most: of(setting).map(|run| run.pages_most).max().unwrap_or(0),
-        };
-        match setting.has_few_cells {
-            true => few_cells.push(point),
-            false => by_skew.push(point),
-        }
-    }
-    let first = runs.iter().find(|(of, ..)| *of == program);
-    let (_, _, first) = first.context("a program without runs")?;
-    Ok(OfProgram {
-        program: program.name(),
-        messages: first.messages,
-        alone_ms: run_time(Turns::Alone),
-        by_skew,
-        few_cells,
     })
 }
 

@@ -1,16 +1,14 @@
 //! A process of the live experiment: a node of a job that `run` has started.
 
 use anyhow::{Context, Result, ensure};
-use hamlyn::{ManagerOptions, Wait};
+use hamlyn::ManagerOptions;
 use hamlyn_cli::actor::answer;
 use hamlyn_job::Job;
 use hamlyn_udm::{Group, GroupOptions, Interrupt, Udm, UdmOptions};
 use serde::{Deserialize, Serialize};
 
 use super::program::{Program, Values};
-use super::tempo::{Progress, Tempo, now_ns};
-
-pub(super) const WAIT: Wait = Wait::millis(30_000);
+use super::tempo::{Progress, Tempo, WAIT, now_ns};
 
 /// The order of a process, in the variable [`ORDER`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

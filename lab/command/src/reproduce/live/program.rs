@@ -10,7 +10,7 @@ use hamlyn_sim::reproduce::udm::bench::BETWEEN_10;
 use hamlyn_udm::{Group, UdmOptions};
 use serde::{Deserialize, Serialize};
 
-use super::regions;
+use super::regions::{self, Problem};
 use super::tempo::{Progress, Tempo};
 
 /// Cycles of the handler of a request (T-209).
@@ -25,12 +25,8 @@ pub(super) enum Program {
     Enum(u32),
     /// Groups of so many requests, and so many groups.
     Synth(u32, u32),
-    /// LU of a matrix with so many rows.
-    Lu(u32),
-    /// So many iterations of Water.
-    Water(u32),
-    /// So many iterations of Barnes.
-    Barnes(u32),
+    /// Shared memory.
+    Regions(Problem),
 }
 
 /// The values that nodes bring together.
@@ -70,9 +66,7 @@ impl Program {
             Self::Barrier(_) => "barrier".to_owned(),
             Self::Enum(_) => "enum".to_owned(),
             Self::Synth(group, _) => format!("synth-{group}"),
-            Self::Lu(_) => "LU".to_owned(),
-            Self::Water(_) => "Water".to_owned(),
-            Self::Barnes(_) => "Barnes".to_owned(),
+            Self::Regions(problem) => problem.name().to_owned(),
         }
     }
 
@@ -118,8 +112,8 @@ impl Program {
                 };
                 values.requests = synth.run(group, options, tempo)?;
             }
-            Self::Lu(_) | Self::Water(_) | Self::Barnes(_) => {
-                let (digest, end) = regions::run(self, group, tempo)?;
+            Self::Regions(problem) => {
+                let (digest, end) = regions::run(problem, group, tempo)?;
                 values.digest = digest;
                 return Ok((values, end));
             }
@@ -139,8 +133,8 @@ impl Program {
             Self::Synth(group, groups) => {
                 expected.requests = u64::from(nodes) * u64::from(group) * u64::from(groups);
             }
-            Self::Lu(_) | Self::Water(_) | Self::Barnes(_) => {
-                expected.digest = regions::serial(self)?;
+            Self::Regions(problem) => {
+                expected.digest = regions::serial(problem)?;
             }
         }
         ensure!(

@@ -3,7 +3,7 @@
 
 use std::hash::{DefaultHasher, Hasher as _};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use hamlyn::Wait;
 use hamlyn::zerocopy::{Immutable, IntoBytes};
 use hamlyn_crl::{Courier, Crl, CrlError, CrlNull, CrlOptions, Incoming, Regions, UdmCourier};
@@ -11,17 +11,37 @@ use hamlyn_programs::barnes::{Barnes, BarnesProblem};
 use hamlyn_programs::lu::{LuBlocks, LuProblem};
 use hamlyn_programs::water::{Water, WaterProblem};
 use hamlyn_udm::Group;
+use serde::{Deserialize, Serialize};
 
-use super::process::WAIT;
-use super::program::Program;
-use super::tempo::{PATIENCE, Progress, Tempo};
+use super::tempo::{PATIENCE, Progress, Tempo, WAIT};
 
 /// Rows of a block of LU.
 const BLOCK: usize = 25;
 
+/// A program over regions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Problem {
+    /// LU of a matrix with so many rows.
+    Lu(u32),
+    /// So many iterations of Water.
+    Water(u32),
+    /// So many iterations of Barnes.
+    Barnes(u32),
+}
+
+impl Problem {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Lu(_) => "LU",
+            Self::Water(_) => "Water",
+            Self::Barnes(_) => "Barnes",
+        }
+    }
+}
+
 /// Runs it on this node: the digest of the result at the first node, and how far it was before
 /// that was gathered.
-pub(super) fn run(program: Program, group: &Group, tempo: &Tempo) -> Result<(u64, Progress)> {
+pub(super) fn run(problem: Problem, group: &Group, tempo: &Tempo) -> Result<(u64, Progress)> {
     let courier = Watched {
         courier: UdmCourier::open(group, "crl", WAIT)?,
         tempo: tempo.clone(),
@@ -30,19 +50,19 @@ pub(super) fn run(program: Program, group: &Group, tempo: &Tempo) -> Result<(u64
     options.patience = Some(PATIENCE);
     let crl = Crl::open(courier, options)?;
     let mut end = None;
-    let digest = on(&crl, program, || end = Some(tempo.progress()))?;
+    let digest = on(&crl, problem, || end = Some(tempo.progress()))?;
     ensure!(crl.finish(WAIT)?, "what was sent has not left");
     Ok((digest, end.unwrap_or(tempo.progress())))
 }
 
 /// The digest of its result without messages.
-pub(super) fn serial(program: Program) -> Result<u64> {
-    on(&CrlNull::default(), program, || ())
+pub(super) fn serial(problem: Problem) -> Result<u64> {
+    on(&CrlNull::default(), problem, || ())
 }
 
-fn on<R: Regions>(crl: &R, program: Program, ends: impl FnOnce()) -> Result<u64> {
-    match program {
-        Program::Lu(size) => {
+fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64> {
+    match problem {
+        Problem::Lu(size) => {
             let problem = LuProblem {
                 size: size as usize,
                 block: BLOCK,
@@ -52,7 +72,7 @@ fn on<R: Regions>(crl: &R, program: Program, ends: impl FnOnce()) -> Result<u64>
             ends();
             at_first(crl, || blocks.gather())
         }
-        Program::Water(steps) => {
+        Problem::Water(steps) => {
             let problem = WaterProblem {
                 steps: steps as usize,
                 ..WaterProblem::default()
@@ -62,7 +82,7 @@ fn on<R: Regions>(crl: &R, program: Program, ends: impl FnOnce()) -> Result<u64>
             ends();
             at_first(crl, || water.gather())
         }
-        Program::Barnes(steps) => {
+        Problem::Barnes(steps) => {
             let problem = BarnesProblem {
                 steps: steps as usize,
                 ..BarnesProblem::default()
@@ -72,7 +92,6 @@ fn on<R: Regions>(crl: &R, program: Program, ends: impl FnOnce()) -> Result<u64>
             ends();
             at_first(crl, || barnes.gather())
         }
-        other => bail!("{} shares no memory", other.name()),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use hamlyn_sim::reproduce::{Curve, Plot};
 
-use super::super::narrow::narrow;
-use super::super::words::amount;
-use super::{Live, OfProgram, Point};
+use super::figures::{Live, OfProgram, Point};
+use crate::reproduce::narrow::narrow;
+use crate::reproduce::words::amount;
 
 /// Programs beside each other in a table.
 const COLUMNS_MAX: usize = 5;
@@ -51,7 +51,7 @@ fn curve(of: &OfProgram, figure: fn(&Point) -> f64) -> Curve {
     }
 }
 
-pub(in crate::reproduce) fn show(live: &Live) {
+pub(crate) fn show(live: &Live) {
     println!(
         "Live figures of this host, which are no model's and no predictions.\n{}\n{} processes on \
          {} processors, quanta of {} ms beside null,\na cycle of FUGU as {} ns, medians of {}; \

@@ -21,6 +21,8 @@ const LOOK_CYCLES: f64 = 100.0;
 const VISIT: usize = 64;
 /// The time for which a program waits for a message before it gives up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// The same, for the library.
+pub(super) const WAIT: Wait = Wait::millis(30_000);
 
 /// Steps whose time is measured, and how often.
 const STEPS: u64 = 1_000_000;
@@ -177,4 +179,35 @@ fn step_ns() -> f64 {
     });
     // A clock of the kernel's ticks would say nothing.
     measured.fold(f64::INFINITY, f64::min).max(1e-3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a stop messages count until a look has had all that were there.
+    #[test]
+    fn messages_count_until_none_is_left() {
+        let tempo = Tempo::new(1.0).unwrap();
+        let look = |had| {
+            tempo.looks();
+            tempo.looked(had, VISIT);
+        };
+        look(5);
+        tempo.goes_on.store(true, Relaxed);
+        look(VISIT);
+        look(VISIT);
+        look(3);
+        look(7);
+        let after = tempo.progress();
+        assert_eq!(after.handled as usize, 5 + 2 * VISIT + 3 + 7);
+        assert_eq!(after.after_stop as usize, 2 * VISIT + 3);
+        assert_eq!(after.stops, 1);
+        // Nothing has come while it was stopped.
+        tempo.goes_on.store(true, Relaxed);
+        look(0);
+        look(9);
+        assert_eq!(tempo.progress().after_stop, after.after_stop);
+        assert_eq!(tempo.progress().stops, 2);
+    }
 }
