@@ -7,6 +7,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -270,16 +271,30 @@ fn nothing_is_left_when_the_launcher_is_killed() {
     until("no stop", || !family.iter().any(|it| is_stopped(*it)));
 }
 
+/// A file that is removed when this is dropped.
+struct Copied(PathBuf);
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Whoever is not root stops their own processes. Elsewhere than as root all tests show that.
 #[test]
 fn other_users_may() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    // Where that user may go.
+    // Where that user may go. By a process of its own: one that another test starts at the same time
+    // would have the file open to write, so that nobody could run it.
     let program = std::env::temp_dir().join(format!("hamlyn-gang-{}", std::process::id()));
-    std::fs::copy(env!("CARGO_BIN_EXE_hamlyn"), &program).unwrap();
-    let mut command = Command::new(&program);
+    let program = Copied(program);
+    let copied = Command::new("cp")
+        .args([env!("CARGO_BIN_EXE_hamlyn").as_ref(), program.0.as_os_str()])
+        .status();
+    assert!(copied.unwrap().success());
+    let mut command = Command::new(&program.0);
     let gang = "100ms,skew=0.5,null";
     command
         .args(["run", "-n", "2", "--gang", gang, "--label", "sh", "-c"])
@@ -289,7 +304,6 @@ fn other_users_may() {
         .gid(65_534)
         .uid(65_534);
     let mut job = Job::start_by(command, 2);
-    std::fs::remove_file(&program).unwrap();
     let mut not_yet = [job.processes.clone(), job.nulls()].concat();
     assert_eq!(not_yet.len(), 4);
     until("stops", || {

@@ -191,6 +191,7 @@ fn the_experiment_is_carried_out() {
     for run in live["runs"].as_array().unwrap() {
         let is_alone = run["skew_percent"].is_null();
         assert_eq!(number(&run["stops"]) == 0.0, is_alone, "{run:#}");
+        assert_eq!(run["turns"].is_null(), is_alone, "{run:#}");
         assert!(!is_alone || number(&run["after_stop_percent"]) == 0.0);
         // Messages that nobody answers, to stopped nodes whose rings hold next to nothing.
         let is_late = run["skew_percent"] == 50.0;

@@ -31,6 +31,8 @@ pub(super) struct Run {
     pub(super) skew_percent: Option<f64>,
     pub(super) has_few_cells: bool,
     pub(super) seed: u64,
+    /// How well its turns were kept, as the launcher says.
+    pub(super) turns: Option<String>,
     /// From the first beginning to the last end.
     pub(super) run_time_ms: f64,
     pub(super) messages: u64,

@@ -38,6 +38,8 @@ const FEW_CELLS: u32 = 2;
 /// Bytes of a message of up to 14 words in the log.
 const LINE_BYTES: f64 = 64.0;
 const PAGE_BYTES: u64 = 4096;
+/// In the line of `hamlyn run --gang --verbose`.
+const TURNS_KEPT: &str = "the job took turns with null";
 /// Requests of a node of synth-N.
 const REQUESTS: u32 = 40_000;
 
@@ -154,7 +156,7 @@ fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<
     if let Turns::Skewed(skew) = setting.turns {
         let skew = f64::from(skew) / 1e3;
         let turns = format!("{QUANTUM_MS}ms,skew={skew},seed={seed},null");
-        command.args(["--gang", &turns]);
+        command.args(["--gang", &turns, "--verbose"]);
         skew_percent = Some(100.0 * skew);
     }
     command
@@ -164,6 +166,10 @@ fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<
     let output = command.output().context("starting a job")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the job failed: {errors}");
+    // Anything but the account of the turns says that the run was another one.
+    let (turns, others): (Vec<_>, Vec<_>) =
+        errors.lines().partition(|line| line.contains(TURNS_KEPT));
+    ensure!(others.is_empty(), "the job said: {errors}");
     let lines = std::str::from_utf8(&output.stdout)?.lines();
     let accounts: Vec<Account> = lines
         .map(|line| serde_json::from_str(line).context("reading the account of a process"))
@@ -188,6 +194,7 @@ fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<
         skew_percent,
         has_few_cells: setting.has_few_cells,
         seed,
+        turns: turns.first().map(|line| (*line).to_owned()),
         run_time_ms: span_ns as f64 / 1e6,
         messages,
         after_stop_percent: percent(sum(|account| account.end.after_stop) as f64),
