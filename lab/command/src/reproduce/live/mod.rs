@@ -41,7 +41,7 @@ const PAGE_BYTES: u64 = 4096;
 /// In the line of `hamlyn run --gang --verbose`.
 const TURNS_KEPT: &str = "the job took turns with null";
 /// Requests of a node of synth-N.
-const REQUESTS: u32 = 40_000;
+const REQUESTS: u32 = 20_000;
 
 /// The extent of the experiment.
 #[derive(Clone, Debug)]
@@ -53,9 +53,9 @@ struct Extent {
 
 impl Extent {
     fn new(is_quick: bool) -> Self {
-        let part = if is_quick { 10 } else { 1 };
+        let part = if is_quick { 5 } else { 1 };
         let synth = GROUPS.map(|group| Program::Synth(group, (REQUESTS / part / group).max(1)));
-        let mut programs = vec![Program::Barrier(60_000 / part)];
+        let mut programs = vec![Program::Barrier(40_000 / part)];
         programs.extend(match is_quick {
             true => [
                 Program::Enum(7),
@@ -65,9 +65,9 @@ impl Extent {
             ],
             false => [
                 Program::Enum(9),
-                Program::Regions(Problem::Lu(1_400)),
-                Program::Regions(Problem::Water(8)),
-                Program::Regions(Problem::Barnes(4)),
+                Program::Regions(Problem::Lu(1_200)),
+                Program::Regions(Problem::Water(5)),
+                Program::Regions(Problem::Barnes(3)),
             ],
         });
         programs.extend(synth);
