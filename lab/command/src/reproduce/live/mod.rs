@@ -53,28 +53,28 @@ struct Extent {
 
 impl Extent {
     fn new(is_quick: bool) -> Self {
-        let part = if is_quick { 5 } else { 1 };
+        let part = if is_quick { 10 } else { 1 };
         let synth = GROUPS.map(|group| Program::Synth(group, (REQUESTS / part / group).max(1)));
         let mut programs = vec![Program::Barrier(40_000 / part)];
         programs.extend(match is_quick {
             true => [
                 Program::Enum(7),
                 Program::Regions(Problem::Lu(300)),
-                Program::Regions(Problem::Water(2)),
-                Program::Regions(Problem::Barnes(1)),
+                Program::Regions(Problem::Water(4, 2)),
+                Program::Regions(Problem::Barnes(256, 1)),
             ],
             false => [
                 Program::Enum(9),
                 Program::Regions(Problem::Lu(1_200)),
-                Program::Regions(Problem::Water(5)),
-                Program::Regions(Problem::Barnes(3)),
+                Program::Regions(Problem::Water(8, 5)),
+                Program::Regions(Problem::Barnes(2_048, 3)),
             ],
         });
         programs.extend(synth);
         Self {
             programs,
             skews: match is_quick {
-                true => vec![0, 200, 500],
+                true => vec![0, 500],
                 false => SKEWS.to_vec(),
             },
             trials: if is_quick { &TRIALS[..1] } else { &TRIALS }.to_vec(),

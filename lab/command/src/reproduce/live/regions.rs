@@ -23,18 +23,18 @@ const BLOCK: usize = 25;
 pub(super) enum Problem {
     /// LU of a matrix with so many rows.
     Lu(u32),
-    /// So many iterations of Water.
-    Water(u32),
-    /// So many iterations of Barnes.
-    Barnes(u32),
+    /// Water with so many molecules along a side of its cube, and so many iterations.
+    Water(u32, u32),
+    /// Barnes with so many bodies, and so many iterations.
+    Barnes(u32, u32),
 }
 
 impl Problem {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Lu(_) => "LU",
-            Self::Water(_) => "Water",
-            Self::Barnes(_) => "Barnes",
+            Self::Water(..) => "Water",
+            Self::Barnes(..) => "Barnes",
         }
     }
 }
@@ -72,8 +72,9 @@ fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64>
             ends();
             at_first(crl, || blocks.gather())
         }
-        Problem::Water(steps) => {
+        Problem::Water(side, steps) => {
             let problem = WaterProblem {
+                side: side as usize,
                 steps: steps as usize,
                 ..WaterProblem::default()
             };
@@ -82,8 +83,9 @@ fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64>
             ends();
             at_first(crl, || water.gather())
         }
-        Problem::Barnes(steps) => {
+        Problem::Barnes(bodies, steps) => {
             let problem = BarnesProblem {
+                bodies: bodies as usize,
                 steps: steps as usize,
                 ..BarnesProblem::default()
             };
