@@ -141,3 +141,68 @@ pub(super) fn of_program(
         few_cells,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Medians of the runs of a setting, beside those in step with rings as usual.
+    #[test]
+    fn figures_are_of_their_own_setting() {
+        let program = Program::Barrier(1);
+        let of = |turns, has_few_cells| Setting {
+            turns,
+            has_few_cells,
+        };
+        let settings = [
+            of(Turns::Alone, false),
+            of(Turns::Skewed(0), false),
+            of(Turns::Skewed(500), false),
+            of(Turns::Skewed(500), true),
+        ];
+        let mut runs = Vec::new();
+        for (at, &setting) in settings.iter().enumerate() {
+            // Out of order, and of another program besides.
+            for (factor, of) in [
+                (3.0, program),
+                (1.0, program),
+                (2.0, program),
+                (9.0, Program::Enum(1)),
+            ] {
+                let figure = factor * 10_f64.powi(at as i32);
+                let run = Run {
+                    program: of.name(),
+                    skew_percent: None,
+                    has_few_cells: setting.has_few_cells,
+                    seed: 1,
+                    turns: None,
+                    run_time_ms: figure,
+                    messages: 7,
+                    after_stop_percent: figure,
+                    logged_percent: figure,
+                    stops: 1,
+                    episodes: figure as u64,
+                    pages_most: figure as u64,
+                };
+                runs.push((of, setting, run));
+            }
+        }
+        let of = of_program(program, &settings, &runs).unwrap();
+        assert_eq!((of.alone_ms, of.messages), (2.0, 7));
+        let figures = |points: &[Point]| {
+            let figures = points.iter();
+            let figures = figures.map(|point| {
+                let medians = [
+                    point.after_stop_percent,
+                    point.logged_percent,
+                    point.episodes,
+                ];
+                assert_eq!(medians, [point.run_time_ms; 3]);
+                (point.skew_percent, point.run_time_ratio, point.pages_most)
+            });
+            figures.collect::<Vec<_>>()
+        };
+        assert_eq!(figures(&of.by_skew), [(0.0, 1.0, 30), (50.0, 10.0, 300)]);
+        assert_eq!(figures(&of.few_cells), [(50.0, 100.0, 3_000)]);
+    }
+}
