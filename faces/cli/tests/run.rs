@@ -153,6 +153,33 @@ fn nothing_is_left_behind_when_the_launcher_is_killed() {
     await_the_end_of(&processes);
 }
 
+/// The launcher was killed before its process had read the order: it becomes no program.
+#[test]
+fn an_order_of_a_launcher_that_is_gone_is_not_followed() {
+    let status = |launcher: u32| {
+        let order = serde_json::json!({
+            "command": ["true"], "variables": {}, "is_remote": false, "directory": null,
+            "launcher": launcher, "files": {},
+        });
+        let order = order.to_string();
+        let mut command = hamlyn("run-orphan", &["process-of-run"]);
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let length = (order.len() as u32).to_le_bytes();
+        input.write_all(&length).unwrap();
+        input.write_all(order.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.success(), text(&output.stderr))
+    };
+    assert!(status(std::process::id()).0);
+    let (is_followed, errors) = status(1 << 30);
+    assert!(
+        !is_followed && errors.contains("the launcher has ended"),
+        "{errors}"
+    );
+}
+
 /// A remote shell that stays on this host: what `ssh` would be told, without the network.
 #[test]
 fn processes_on_other_hosts_have_streams_signals_and_ends_too() {

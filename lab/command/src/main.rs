@@ -41,7 +41,7 @@ enum Command {
     /// A process that `run` starts, before it becomes the program.
     #[command(hide = true)]
     ProcessOfRun,
-    /// The other processes of `bench` and `soak`.
+    /// The other processes of `bench`, `soak` and `reproduce`.
     #[command(hide = true)]
     Actor {
         /// Which.
@@ -49,7 +49,7 @@ enum Command {
     },
 }
 
-/// A process that `bench` or `soak` starts.
+/// A process that `bench`, `soak` or `reproduce` starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Role {
     /// The other end of a benchmark.
@@ -70,6 +70,8 @@ enum Role {
     Network,
     /// A processor of a Split-C job in a benchmark.
     Splitc,
+    /// A node of a program that `reproduce udm --live` runs.
+    Live,
 }
 
 fn main() -> ExitCode {
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
             Role::SoakPair => soak::pair_process::run(),
             Role::Network => bench::network::process::run(),
             Role::Splitc => bench::splitc::run_processor(),
+            Role::Live => reproduce::live::process::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     })

@@ -3,6 +3,7 @@
 
 mod am2;
 mod beyond;
+pub(crate) mod live;
 mod narrow;
 pub(crate) mod plot;
 mod udm;
@@ -26,6 +27,13 @@ pub(crate) struct Arguments {
     /// With `udm`: a tenth of each program, once.
     #[arg(long)]
     quick: bool,
+    /// With `udm`: the programs in processes of this host, which are stopped by turns, in and out of
+    /// step; their figures are of this processor, and no predictions. Takes some minutes.
+    #[arg(long)]
+    live: bool,
+    /// With `--live`: so many processes, by default one for each processor, 2 to 8.
+    #[arg(long, value_name = "NUMBER", requires = "live", value_parser = clap::value_parser!(u32).range(i64::from(live::PROCS_MIN)..=i64::from(live::PROCS_MAX)))]
+    procs: Option<u32>,
     /// Print one JSON object instead of the tables.
     #[arg(long)]
     json: bool,
@@ -55,6 +63,13 @@ enum What {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.what {
+        What::Udm if arguments.live => {
+            let measured = live::measure(arguments.quick, arguments.procs)?;
+            print(arguments, &measured, &measured.plots, live::show)?;
+        }
+        _ if arguments.live => {
+            bail!("--live is for `udm`: the others are about machines that we have not")
+        }
         What::Hamlyn | What::Splitc if arguments.quick => {
             bail!("--quick is for `beyond`, `am2` and `udm`; the others take some seconds at most")
         }

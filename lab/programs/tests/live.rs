@@ -3,7 +3,7 @@
 
 use hamlyn::Wait;
 use hamlyn_programs::barrier::Barriers;
-use hamlyn_programs::enumerate::{Counts, Enumeration, serial};
+use hamlyn_programs::enumerate::{Counts, Enumeration};
 use hamlyn_programs::synth::Synth;
 use hamlyn_programs::{Live, ProgramError};
 use hamlyn_udm::{Group, GroupOptions, Interrupt, UdmOptions};
@@ -62,19 +62,26 @@ fn nodes_meet_as_often_as_they_should() {
 
 #[test]
 fn many_nodes_enumerate_what_one_does() {
-    for (nodes, side, hole) in [(2, 5, 4), (4, 5, 0), (8, 5, 3), (3, 4, 1)] {
+    let all = u32::MAX;
+    for (nodes, side, hole, moves_max) in [
+        (2, 5, 4, all),
+        (4, 5, 0, all),
+        (8, 5, 3, all),
+        (3, 4, 1, all),
+        (2, 6, 4, 5),
+    ] {
         let puzzle = Enumeration {
             side,
             hole,
-            moves_max: u32::MAX,
+            moves_max,
         };
-        let name = format!("enum-{nodes}");
+        let name = format!("enum-{nodes}-{side}");
         let parts = on_nodes(&name, nodes, |group, options| {
             puzzle.run(group, options, &Live)
         });
         let mut counts = Counts::default();
         parts.into_iter().for_each(|part| counts.add(part));
-        assert_eq!(counts, serial(side, hole).unwrap(), "{puzzle:?} on {nodes}");
+        assert_eq!(counts, puzzle.serial().unwrap(), "{puzzle:?} on {nodes}");
     }
 }
 

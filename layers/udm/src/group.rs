@@ -10,8 +10,8 @@ use hamlyn::host::Supply;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::ticket::TicketKind;
 use hamlyn::{
-    Address, Destination, Event as InterfaceEvent, Host, LinkEnd, Manager, Session, Target, Ticket,
-    Wait,
+    Address, Destination, Event as InterfaceEvent, Host, LinkEnd, LogUse, Manager, Session, Target,
+    Ticket, Wait,
 };
 use hamlyn_job::Job;
 use ring::digest;
@@ -202,6 +202,15 @@ impl<H: Host> Group<H> {
     /// The address of a node's interface.
     pub fn address(&self, node: u32) -> Option<&str> {
         self.shared.addresses.get(node as usize).map(String::as_str)
+    }
+
+    /// The use that messages of this node have made of the memory that another one lends for those
+    /// which it does not take (the buffered case, `T 4.2`), by all end points of the group. Nothing
+    /// if no node of that number on this host was met, or it lends none. Does not allocate; not for
+    /// the path of a message.
+    pub fn log_use(&self, node: u32) -> Option<LogUse> {
+        let link = self.shared.state().links.get(node as usize).copied()??;
+        self.shared.manager.session().log_use(link)
     }
 
     /// The next event of the nodes of this group, if there is one. Moves no packets.

@@ -36,6 +36,10 @@ fn child() {
 }
 
 fn open(base: &str, nodes: u32, me: u32) -> Udm<Had> {
+    open_in_group(base, nodes, me).1
+}
+
+fn open_in_group(base: &str, nodes: u32, me: u32) -> (Group, Udm<Had>) {
     let name = |node: u32| format!("{base}-{node}");
     let manager = hamlyn::open(&name(me)).unwrap();
     let options = GroupOptions {
@@ -69,7 +73,7 @@ fn open(base: &str, nodes: u32, me: u32) -> Udm<Had> {
         call
     })
     .unwrap();
-    udm
+    (group, udm)
 }
 
 /// Takes what comes, and says how many it has had whenever it is asked.
@@ -114,7 +118,7 @@ fn start(role: &str, base: &str, nodes: u32, me: u32) -> Actor {
 fn a_stopped_node_stops_nobody() {
     let base = unique("stopped");
     let mut taker = start("taker", &base, 2, 1);
-    let mut udm = open(&base, 2, 0);
+    let (group, mut udm) = open_in_group(&base, 2, 0);
     assert_eq!(taker.hear(), b"ready");
     let mut sent = 0;
     let mut was_buffered = 0;
@@ -142,6 +146,13 @@ fn a_stopped_node_stops_nobody() {
         was_buffered >= 10,
         "{was_buffered} of 20 stops were buffered"
     );
+    // A message of two words takes a line of the log.
+    let used = group.log_use(1).unwrap();
+    let lines = used.spilled_bytes / 64;
+    let least = u64::from(was_buffered * (FLOOD / 20 - 256));
+    assert!((least..=u64::from(sent)).contains(&lines), "{used:?}");
+    assert!(used.episodes > 0 && (1..=used.spilled_bytes).contains(&used.most_bytes));
+    assert_eq!(group.log_use(2), None);
 }
 
 /// Senders exit while the receiver is stopped: what they sent is there.

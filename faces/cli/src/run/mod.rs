@@ -6,6 +6,7 @@
 //! the program and ends it when the connection ends.
 
 mod event;
+mod gang;
 mod hosts;
 mod options;
 mod plan;
@@ -13,7 +14,7 @@ pub mod process;
 mod started;
 
 use std::process::ExitCode;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -22,6 +23,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use event::{Ending, Event};
+use gang::Gang;
+use gang::options::GangOptions;
 pub use options::Arguments;
 use plan::Plan;
 use started::Started;
@@ -42,6 +45,9 @@ struct Job {
     first: Option<(usize, Ending, Instant)>,
     /// When those that are left are killed.
     kill_at: Option<Instant>,
+    /// The turns of the processes, until they are to end.
+    gang: Option<Gang>,
+    is_verbose: bool,
 }
 
 /// Starts the processes of a job, and ends with its status.
@@ -64,6 +70,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         status: None,
         first: None,
         kill_at: None,
+        gang: None,
+        is_verbose: arguments.verbose,
     };
     // In this thread, which lasts: processes end when the thread that started them does.
     for part in &plan.parts {
@@ -79,20 +87,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     drop(sender);
-    while job.running > 0 {
-        let due = job.first.as_ref().map(|(_, _, due)| *due);
-        let due = due.into_iter().chain(job.kill_at).min();
-        let event = match due {
-            Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
-            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        match event {
-            Ok(Event::Ended { proc }) => job.ended(proc)?,
-            Ok(Event::Signal(signal)) => job.signalled(signal),
-            Err(RecvTimeoutError::Timeout) => job.timed_out(),
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
+    if let Err(error) = job.run_to_end(arguments.gang.as_ref(), &events) {
+        job.end_all(Signal::KILL);
+        return Err(error);
     }
+    job.end_turns();
     job.tell_first();
     for process in &mut job.processes {
         process.finish_output();
@@ -101,6 +100,30 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 impl Job {
+    fn run_to_end(&mut self, gang: Option<&GangOptions>, events: &Receiver<Event>) -> Result<()> {
+        let begin = |options| Gang::begin(options, &mut self.processes);
+        self.gang = gang.map(begin).transpose()?;
+        while self.running > 0 {
+            if let Some(gang) = &mut self.gang {
+                gang.keep(&mut self.processes)?;
+            }
+            let due = self.first.as_ref().map(|(_, _, due)| *due);
+            let due = due.into_iter().chain(self.kill_at);
+            let due = due.chain(self.gang.as_ref().map(Gang::next)).min();
+            let event = match due {
+                Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match event {
+                Ok(Event::Ended { proc }) => self.ended(proc)?,
+                Ok(Event::Signal(signal)) => self.signalled(signal),
+                Err(RecvTimeoutError::Timeout) => self.timed_out(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(())
+    }
+
     fn ended(&mut self, proc: usize) -> Result<()> {
         self.running -= 1;
         let ending = self.processes[proc].reap()?;
@@ -162,6 +185,15 @@ impl Job {
     fn end_all(&mut self, signal: Signal) {
         for process in &mut self.processes {
             process.signal(signal);
+        }
+        // A process that is stopped does not hear before it goes on.
+        self.end_turns();
+    }
+
+    /// Lets all that are left run.
+    fn end_turns(&mut self) {
+        if let Some(gang) = self.gang.take() {
+            gang.end(&mut self.processes, self.is_verbose);
         }
     }
 }

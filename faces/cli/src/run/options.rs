@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use super::gang::options::GangOptions;
+
 /// The processes of a job, and how they are started.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -33,6 +35,16 @@ pub struct Arguments {
     /// Begin each line of output with the number of its process.
     #[arg(long)]
     pub(super) label: bool,
+    /// Give the job the processors by turns, as an experiment: each process runs for a quantum,
+    /// 1ms to 500ms, and is stopped (SIGSTOP) for one. With skew=P (0 to 0.9) processes are out of
+    /// step: one is first, another one later by P of the quantum, the others in between at random,
+    /// as seed=N (1 by default) decides. With null a process that computes runs beside each one
+    /// while that is stopped; otherwise nothing does. On this host only.
+    #[arg(long, value_name = "QUANTUM[,skew=P][,seed=N][,null]", value_parser = GangOptions::parse)]
+    pub(super) gang: Option<GangOptions>,
+    /// With --gang: say at the end on standard error how well the turns were kept.
+    #[arg(long, short = 'v', requires = "gang")]
+    pub(super) verbose: bool,
     /// The program and its arguments.
     #[arg(
         required = true,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use hamlyn::host::network::ClusterSecret;
 use hamlyn::host::network::hosts::HostName;
 use serde::{Deserialize, Serialize};
@@ -27,13 +27,16 @@ pub(super) struct Part {
 }
 
 /// What a process is told on its standard input.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Order {
+    /// The program and its arguments. Nothing: the process computes until it is killed.
     pub(super) command: Vec<String>,
     pub(super) variables: BTreeMap<String, String>,
     /// Whether it stays beside the program.
     pub(super) is_remote: bool,
     pub(super) directory: Option<String>,
+    /// The process that gives this order, which its receiver does not outlive.
+    pub(super) launcher: u32,
     /// Files that the program needs, by the variable that names each; they are private and lie in
     /// memory.
     pub(super) files: BTreeMap<String, String>,
@@ -47,6 +50,16 @@ const NETWORK: [&str; 4] = [
     "HAMLYN_INSECURE",
 ];
 const SECRET: &str = "HAMLYN_SECRET";
+
+impl Order {
+    /// That of a process of null.
+    pub(super) fn null() -> Self {
+        Self {
+            launcher: std::process::id(),
+            ..Self::default()
+        }
+    }
+}
 
 impl Plan {
     pub(super) fn new(arguments: &Arguments) -> Result<Self> {
@@ -125,15 +138,33 @@ impl Plan {
                     variables,
                     is_remote: host.is_some(),
                     directory: directory.clone(),
+                    launcher: std::process::id(),
                     files: files.clone(),
                 },
                 host,
             }
         };
+        let parts: Vec<Part> = (0..procs).zip(hosts).map(part).collect();
+        if let (
+            true,
+            Some(Part {
+                proc,
+                host: Some(host),
+                ..
+            }),
+        ) = (
+            arguments.gang.is_some(),
+            parts.iter().find(|part| part.host.is_some()),
+        ) {
+            bail!(
+                "--gang stops processes of this host, and process {proc} is to run on {host}: \
+                 leave out --gang or --hosts"
+            );
+        }
         let shell = std::env::var("HAMLYN_REMOTE_SHELL")
             .unwrap_or_else(|_| "ssh -o BatchMode=yes".to_owned());
         Ok(Self {
-            parts: (0..procs).zip(hosts).map(part).collect(),
+            parts,
             label: arguments.label,
             remote_shell: shell.split_whitespace().map(str::to_owned).collect(),
         })

@@ -13,8 +13,9 @@ use rustix::fs::{MemfdFlags, Mode, fchmod, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
 use super::plan::Order;
-use super::started::PROCESS_COMMAND;
 
+/// The hidden command that a process is at first.
+pub(super) const PROCESS_COMMAND: &str = "process-of-run";
 /// The longest order.
 const ORDER_BYTES_MAX: u32 = 16 << 20;
 const INPUT_BYTES_MAX: u32 = 1 << 16;
@@ -94,7 +95,10 @@ pub fn run() -> Result<ExitCode> {
     if order.is_remote {
         return stay(order, input);
     }
-    die_with_parent()?;
+    die_with_launcher(order.launcher)?;
+    if order.command.is_empty() {
+        compute_for_ever();
+    }
     let files = provide(&order)?;
     let mut command = command_of(&order, &files)?;
     drop(input);
@@ -103,15 +107,22 @@ pub fn run() -> Result<ExitCode> {
 }
 
 /// Ends this process when the one that started it ends, whatever ends that.
-fn die_with_parent() -> Result<()> {
-    let parent = rustix::process::getppid();
+fn die_with_launcher(launcher: u32) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL)).context("asking for its parent's end")?;
-    // It may have ended before.
+    // It may have ended before; then another process is the parent.
+    let parent = rustix::process::getppid().map(Pid::as_raw_pid);
     ensure!(
-        rustix::process::getppid() == parent,
+        parent.and_then(|parent| u32::try_from(parent).ok()) == Some(launcher),
         "the launcher has ended"
     );
     Ok(())
+}
+
+/// What null does until it is killed.
+fn compute_for_ever() -> ! {
+    loop {
+        std::hint::black_box(0);
+    }
 }
 
 /// Makes the files that the program needs, in memory, which it inherits.
@@ -162,6 +173,7 @@ fn stay(order: Order, mut orders: std::fs::File) -> Result<ExitCode> {
     let mut input = child.stdin.take();
     let order = Order {
         is_remote: false,
+        launcher: std::process::id(),
         ..order
     };
     if let Some(input) = &mut input {

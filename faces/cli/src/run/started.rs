@@ -9,14 +9,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::event::{Ending, Event};
 use super::plan::{Part, Plan};
-use super::process::{Frame, send_frame, send_order};
+use super::process::{Frame, PROCESS_COMMAND, send_frame, send_order};
 
-/// The hidden command that a process is at first.
-pub(super) const PROCESS_COMMAND: &str = "process-of-run";
 /// How long the output of a process that has ended may take.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(2);
 /// A line that is longer is passed on in parts.
@@ -117,6 +116,25 @@ impl Started {
         }
         // It may have ended just now.
         let _ = kill_process_group(Pid::from_child(&self.child), signal);
+    }
+
+    /// Lets it, and all that it has started, run or not. Not for one of another host.
+    pub(super) fn set_running(&mut self, runs: bool) -> Result<()> {
+        if self.has_ended {
+            return Ok(());
+        }
+        let signal = match runs {
+            true => Signal::CONT,
+            false => Signal::STOP,
+        };
+        match kill_process_group(Pid::from_child(&self.child), signal) {
+            // It has ended just now.
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error).with_context(|| {
+                let what = &self.what;
+                format!("stopping {what}: run a program of your own user, or leave out --gang")
+            }),
+        }
     }
 
     /// How it ended. What it has started ends with it.

@@ -24,7 +24,7 @@ pub(crate) mod peer;
 mod pictures;
 mod raw;
 mod raw_stream;
-mod report;
+pub(crate) mod report;
 mod request_reply;
 pub(crate) mod senders;
 pub(crate) mod splitc;

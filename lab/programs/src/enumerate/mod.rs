@@ -8,8 +8,6 @@
 mod board;
 mod nodes;
 
-use std::collections::HashMap;
-
 pub use board::{Board, BoardError, SIDE_MAX};
 pub use nodes::Enumeration;
 
@@ -45,24 +43,12 @@ pub fn owner(position: u32, nodes: usize) -> usize {
 
 /// Enumerates on one node.
 pub fn serial(side: u32, hole: u32) -> Result<Counts, BoardError> {
-    let board = Board::new(side)?;
-    let mut counts = Counts::default();
-    let mut level = HashMap::from([(board.first(hole)?, 1_u64)]);
-    while !level.is_empty() {
-        let mut next = HashMap::new();
-        for (position, ways) in level {
-            counts.positions += 1;
-            if position.count_ones() == 1 {
-                counts.solutions += ways;
-            }
-            for reached in board.moves(position) {
-                counts.moves += 1;
-                *next.entry(reached).or_insert(0) += ways;
-            }
-        }
-        level = next;
-    }
-    Ok(counts)
+    let puzzle = Enumeration {
+        side,
+        hole,
+        moves_max: u32::MAX,
+    };
+    puzzle.serial()
 }
 
 #[cfg(test)]

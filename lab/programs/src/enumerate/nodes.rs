@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use hamlyn::Host;
 use hamlyn_udm::{Call, Group, Udm, UdmOptions};
 
-use super::{Board, Counts, owner};
+use super::{Board, BoardError, Counts, owner};
 use crate::processor::{Processor, ProgramError};
 
 /// A move to a position of this node: the position, and the ways to it.
@@ -74,6 +74,35 @@ impl Enumeration {
         hole: 4,
         moves_max: u32::MAX,
     };
+
+    /// Runs it without messages: the counts of all positions.
+    pub fn serial(&self) -> Result<Counts, BoardError> {
+        let board = Board::new(self.side)?;
+        let mut counts = Counts::default();
+        let mut level = HashMap::from([(board.first(self.hole)?, 1_u64)]);
+        for moves in 0..=self.moves_max {
+            counts.positions += level.len() as u64;
+            let last = level
+                .iter()
+                .filter(|(position, _)| position.count_ones() == 1);
+            counts.solutions += last.map(|(_, ways)| ways).sum::<u64>();
+            if moves == self.moves_max {
+                break;
+            }
+            let mut next = HashMap::new();
+            for (position, ways) in level {
+                for reached in board.moves(position) {
+                    counts.moves += 1;
+                    *next.entry(reached).or_insert(0) += ways;
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            level = next;
+        }
+        Ok(counts)
+    }
 
     /// Runs it on this node: the counts of its positions.
     ///

@@ -545,7 +545,7 @@ impl Machine {
     }
 
     /// An operation of that program.
-    pub(crate) fn operation(&self, program: &str) -> Span {
+    pub fn operation(&self, program: &str) -> Span {
         let operation = self.sections.work.operation.get(program);
         operation.copied().unwrap_or_default().0
     }

@@ -17,5 +17,7 @@ pub mod rows;
 pub mod split_c;
 pub mod udm;
 
-pub use report::{BarChart, Comparison, Entry, FigureVerdict, Headline, Plot, Report, Verdict};
+pub use report::{
+    BarChart, Comparison, Curve, Entry, FigureVerdict, Headline, Plot, Report, Verdict,
+};
 pub use rows::{Kind, Origin, Reading};
