@@ -1,11 +1,13 @@
 //! The bench: settings, each a world of its own, and the measurements that rows are judged by.
 
+use hamlyn_programs::ProgramError;
 use hamlyn_programs::barrier::Barriers;
 use hamlyn_programs::enumerate::{Counts, Enumeration};
 use hamlyn_programs::synth::Synth;
 
 use super::costs::{self, Costs};
 use super::fugu::{Fugu, Run, options, out_of_step};
+use super::regions::Shared;
 use crate::machine::Machine;
 use crate::reproduce::measure::Failure;
 use crate::reproduce::parallel::side_by_side;
@@ -52,12 +54,14 @@ pub enum Column {
 }
 
 /// A program, and its extent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Program {
     /// So many barriers.
     Barrier(u32),
     /// Up to so many moves of the puzzle.
     Enum(u32),
+    /// One over regions.
+    Shared(Shared),
     /// Groups of so many requests, with so many cycles between two.
     Synth {
         /// N.
@@ -79,7 +83,7 @@ pub enum Sharing {
 }
 
 /// A world to be measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
     /// The machine.
     pub column: Column,
@@ -227,6 +231,21 @@ impl Setting {
                 let mut counts = Counts::default();
                 run.nodes.iter().for_each(|node| counts.add(node.result));
                 Ok(Outcome::of(&run, counts))
+            }
+            Program::Shared(shared) => {
+                let action = operation("crl");
+                let run = fugu.run(operation(shared.name()), |group, processor| {
+                    shared.run(group, processor, action)
+                })?;
+                let serial = shared.serial().map_err(ProgramError::from);
+                let serial = serial.map_err(|error| Failure::World(error.to_string()))?;
+                if run.nodes[0].result != serial {
+                    let name = shared.name();
+                    return Err(Failure::World(format!(
+                        "{name} differs from its serial run"
+                    )));
+                }
+                Ok(Outcome::of(&run, Counts::default()))
             }
             Program::Synth { group, between } => {
                 let synth = Synth {

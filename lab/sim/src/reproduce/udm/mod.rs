@@ -10,6 +10,7 @@ mod claims;
 pub mod costs;
 pub mod fugu;
 mod plots;
+mod regions;
 
 use crate::reproduce::measure::Failure;
 use crate::reproduce::report::Report;

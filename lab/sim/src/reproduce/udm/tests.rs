@@ -303,3 +303,39 @@ fn the_document_says_what_is() {
         }
     }
 }
+
+#[test]
+#[ignore]
+fn probe() {
+    use super::regions::Shared;
+    for which in std::env::var("PROBE").unwrap().split(',') {
+        let mut parts = which.split(':');
+        let name = parts.next().unwrap();
+        let size: usize = parts.next().unwrap().parse().unwrap();
+        let skew: i32 = parts.next().unwrap().parse().unwrap();
+        let shared = match name {
+            "lu" => Shared::Lu(hamlyn_programs::lu::LuProblem { size, block: 10 }),
+            "water" => Shared::Water(hamlyn_programs::water::WaterProblem {
+                side: size,
+                ..Default::default()
+            }),
+            _ => Shared::Barnes(hamlyn_programs::barnes::BarnesProblem {
+                bodies: size,
+                ..Default::default()
+            }),
+        };
+        let sharing = match skew {
+            -1 => Sharing::Alone,
+            -2 => Sharing::AllBuffered,
+            skew => Sharing::Skewed(skew as u32),
+        };
+        let before = std::time::Instant::now();
+        let outcome = outcome(Setting::new(Program::Shared(shared), sharing, 1));
+        println!(
+            "{which}: {:?} between {} in {:?}",
+            outcome,
+            outcome.between(),
+            before.elapsed()
+        );
+    }
+}
