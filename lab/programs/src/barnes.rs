@@ -319,6 +319,11 @@ impl<'a, R: Regions, P: RegionProcessor<R>> Barnes<'a, R, P> {
     /// Builds what is below this node's cells of the second level.
     fn build_tops(&self, cube: Cube) -> Result<(), CrlError> {
         let nodes = self.crl.nodes() as usize;
+        // If all nodes read all bodies in one order, each home would have all of them at once.
+        let start = self.own().start;
+        for number in (start..self.problem.bodies).chain(0..start) {
+            self.body(number)?;
+        }
         let mut within: Vec<Vec<usize>> = vec![Vec::new(); TOPS];
         for number in 0..self.problem.bodies {
             let place = self.body(number)?.place;

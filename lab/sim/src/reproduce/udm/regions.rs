@@ -3,8 +3,12 @@
 //! The library answers in calls of its own. Here a message that comes between them interrupts the
 //! program, which calls it then: so a node answers as soon as one whose handlers do.
 
+use std::cell::Cell;
+
 use hamlyn::Wait;
-use hamlyn_crl::{Courier, Crl, CrlError, CrlNull, CrlOptions, Incoming, Regions, UdmCourier};
+use hamlyn_crl::{
+    Courier, Crl, CrlError, CrlNull, CrlOptions, Incoming, Kind, Regions, UdmCourier,
+};
 use hamlyn_programs::barnes::{Barnes, BarnesProblem};
 use hamlyn_programs::lu::{LuBlocks, LuProblem};
 use hamlyn_programs::water::{Water, WaterProblem};
@@ -28,6 +32,20 @@ pub struct InterruptingCourier {
 }
 
 impl InterruptingCourier {
+    /// At this node of FUGU, where the library's work for a message takes so long.
+    pub(super) fn open(
+        group: &Group<SimHost>,
+        processor: &SimProcessor,
+        action: Span,
+    ) -> Result<Self, ProgramError> {
+        Ok(Self {
+            courier: UdmCourier::open(group, "crl", options().wait)?,
+            processor: processor.clone(),
+            action,
+            interrupted: None,
+        })
+    }
+
     fn interrupt(&mut self) -> Result<(), String> {
         self.interrupted = Some(world::now());
         let ran = world::interrupted(|| self.courier.upcall(1));
@@ -98,15 +116,29 @@ impl RegionProcessor<Node> for SimProcessor {
 /// A program, and its size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Shared {
+    /// All of it is measured.
     Lu(LuProblem),
+    /// Its last iteration is measured.
     Water(WaterProblem),
+    /// The same.
     Barnes(BarnesProblem),
 }
 
+/// Messages by their kinds.
+pub type OfKinds = [u64; Kind::ALL.len()];
+
+/// A node's part of a run.
+pub(super) struct SharedResult {
+    /// Of the first node: the bits of the result.
+    pub(super) bits: Vec<u64>,
+    /// Messages that it has sent in the part that is measured.
+    pub(super) sent: OfKinds,
+}
+
 /// Called at the begin and at the end of the part of a program that is measured.
-struct Marks<'a> {
-    begin: &'a dyn Fn(),
-    end: &'a dyn Fn(),
+pub(super) struct Marks<'a> {
+    pub(super) begin: &'a dyn Fn(),
+    pub(super) end: &'a dyn Fn(),
 }
 
 impl Shared {
@@ -128,33 +160,42 @@ impl Shared {
         self.run_on(&CrlNull::default(), &Live, &marks)
     }
 
-    /// Runs it on this node of FUGU, where the library's work for a message takes so long: its
-    /// result on the first one.
+    /// Runs it on this node of FUGU, where the library's work for a message takes so long.
     pub(super) fn run(
         self,
         group: &Group<SimHost>,
         processor: &SimProcessor,
         action: Span,
-    ) -> Result<Vec<u64>, ProgramError> {
-        let courier = UdmCourier::open(group, "crl", options().wait)?;
-        let courier = InterruptingCourier {
-            courier,
-            processor: processor.clone(),
-            action,
-            interrupted: None,
-        };
+    ) -> Result<SharedResult, ProgramError> {
+        let courier = InterruptingCourier::open(group, processor, action)?;
         let crl = Crl::open(courier, CrlOptions::default())?;
-        let marks = Marks {
-            begin: &|| processor.begin_measured(),
-            end: &|| processor.end_measured(),
+        let sent = Cell::new([0; Kind::ALL.len()]);
+        let add_sent = |sign: fn(u64, u64) -> u64| {
+            let (statistics, mut sums) = (crl.statistics(), sent.get());
+            for kind in Kind::ALL {
+                let sum = &mut sums[*kind as usize];
+                *sum = sign(*sum, statistics.sent(*kind));
+            }
+            sent.set(sums);
         };
-        let result = self.run_on(&crl, processor, &marks)?;
+        let marks = Marks {
+            begin: &|| {
+                add_sent(u64::wrapping_sub);
+                processor.begin_measured();
+            },
+            end: &|| {
+                add_sent(u64::wrapping_add);
+                processor.end_measured();
+            },
+        };
+        let bits = self.run_on(&crl, processor, &marks)?;
         crl.finish(options().wait)?;
-        Ok(result)
+        let sent = sent.get();
+        Ok(SharedResult { bits, sent })
     }
 
     /// All of LU is measured, and the last iteration of the others (T-188).
-    fn run_on<R: Regions>(
+    pub(super) fn run_on<R: Regions>(
         self,
         crl: &R,
         processor: &impl RegionProcessor<R>,
