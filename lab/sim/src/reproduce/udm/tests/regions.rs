@@ -133,6 +133,28 @@ fn lu_sends_what_its_blocks_need() {
     assert_eq!(by_kind, outcome.messages);
 }
 
+/// Water reads each molecule of another node that it needs, and adds to it, once in an iteration:
+/// two messages to read it, two to take the copies of before away, four to add.
+#[test]
+fn water_sends_what_its_molecules_need() {
+    let [_, water, _] = TINY;
+    let outcome = outcome(Setting::new(Program::Shared(water), Sharing::Alone, 1));
+    // A node has one of the eight; the first four have four partners, the others three.
+    let needed = 4 * 4 + 4 * 3;
+    let sent = |kind: Kind| outcome.kinds[kind as usize];
+    for kind in [Kind::Read, Kind::Shared, Kind::Invalidate, Kind::Acknowledge] {
+        assert_eq!(sent(kind), needed, "{kind:?}");
+    }
+    assert_eq!(sent(Kind::Write), needed);
+    assert_eq!(sent(Kind::Exclusive) + sent(Kind::Grant), needed);
+    assert_eq!(sent(Kind::Pass) + sent(Kind::Recall), needed);
+    assert_eq!(sent(Kind::Have) + sent(Kind::Flush), needed);
+    let others = sent(Kind::Barrier) + sent(Kind::Gather);
+    assert_eq!(outcome.messages, 8 * needed + others);
+    // Three barriers and a sum.
+    assert_eq!(others, 4 * 24);
+}
+
 /// The library's work for a message is in each handler, and nothing of the program's is.
 #[test]
 fn the_librarys_work_is_in_handlers() {
