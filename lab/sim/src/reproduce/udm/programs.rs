@@ -169,7 +169,8 @@ fn dearer(bench: &Bench, place: usize, sharing: Sharing) -> Number {
 fn ordered(bench: &Bench) -> Judged {
     let mut holds = true;
     let mut said = Vec::new();
-    let orders: [(&str, fn(&Outcome) -> f64, [usize; 5]); 3] = [
+    type NumberOf = fn(&Outcome) -> f64;
+    let orders: [(&str, NumberOf, [usize; 5]); 3] = [
         (
             "T_betw",
             Outcome::between,

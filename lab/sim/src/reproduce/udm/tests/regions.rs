@@ -142,7 +142,12 @@ fn water_sends_what_its_molecules_need() {
     // A node has one of the eight; the first four have four partners, the others three.
     let needed = 4 * 4 + 4 * 3;
     let sent = |kind: Kind| outcome.kinds[kind as usize];
-    for kind in [Kind::Read, Kind::Shared, Kind::Invalidate, Kind::Acknowledge] {
+    for kind in [
+        Kind::Read,
+        Kind::Shared,
+        Kind::Invalidate,
+        Kind::Acknowledge,
+    ] {
         assert_eq!(sent(kind), needed, "{kind:?}");
     }
     assert_eq!(sent(Kind::Write), needed);
