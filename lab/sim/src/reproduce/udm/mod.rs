@@ -45,7 +45,8 @@ fn report_of(
     let others: Vec<_> = others.collect();
     numbers.extend(others);
     let title = machines.soft.title().to_owned();
-    Report::on(&paper, title, numbers, bench, claims::of)
+    let experiment = |id: &str| claims::of(id).or_else(|| programs::of(id));
+    Report::on(&paper, title, numbers, bench, experiment)
 }
 
 #[cfg(test)]
