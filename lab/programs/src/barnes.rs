@@ -4,6 +4,9 @@
 //!
 //! The tree follows from the places of the bodies, and all sums are in the order of cells, so the
 //! result does not depend on the number of nodes.
+//!
+//! An operation is a body or a cell whose attraction is computed, or that is opened; or a body that
+//! is put into one of eight parts. They are computed before the next access to shared memory.
 
 use std::cell::{Cell as Count, RefCell};
 use std::collections::HashMap;
@@ -11,6 +14,7 @@ use std::collections::HashMap;
 use hamlyn::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use hamlyn_crl::{CrlError, RegionHandle, RegionId, Regions};
 
+use crate::processor::RegionProcessor;
 use crate::shared::{Random, publish};
 
 /// Bodies, and how they move. The constant of gravitation and the mass of all bodies are one.
@@ -114,8 +118,9 @@ impl Cube {
 }
 
 /// All bodies.
-pub struct Barnes<'a, R: Regions> {
+pub struct Barnes<'a, R: Regions, P> {
     crl: &'a R,
+    processor: &'a P,
     problem: BarnesProblem,
     bodies: Vec<RegionId>,
     /// Of each node: its parts of the second level, as mass, centre and child.
@@ -125,6 +130,8 @@ pub struct Barnes<'a, R: Regions> {
     cells: RefCell<Vec<RegionId>>,
     used: Count<usize>,
     seen: Seen,
+    /// Operations that are to be computed.
+    due: Count<u64>,
 }
 
 /// Cells and bodies that this node has read in this iteration.
@@ -172,9 +179,9 @@ impl BarnesProblem {
     }
 }
 
-impl<'a, R: Regions> Barnes<'a, R> {
+impl<'a, R: Regions, P: RegionProcessor<R>> Barnes<'a, R, P> {
     /// Makes the bodies.
-    pub fn create(crl: &'a R, problem: BarnesProblem) -> Result<Self, CrlError> {
+    pub fn create(crl: &'a R, processor: &'a P, problem: BarnesProblem) -> Result<Self, CrlError> {
         let initial = problem.initial();
         let mut own = Vec::new();
         for number in problem.owned(crl.nodes(), crl.me()) {
@@ -190,6 +197,7 @@ impl<'a, R: Regions> Barnes<'a, R> {
         crl.barrier()?;
         Ok(Self {
             crl,
+            processor,
             problem,
             bodies,
             tops: others.iter().map(|ids| ids[0]).collect(),
@@ -197,12 +205,24 @@ impl<'a, R: Regions> Barnes<'a, R> {
             cells: RefCell::default(),
             used: Count::new(0),
             seen: Seen::default(),
+            due: Count::default(),
         })
     }
 
     /// Moves the bodies.
     pub fn run(&self) -> Result<(), CrlError> {
         (0..self.problem.steps).try_for_each(|_| self.step())
+    }
+
+    fn add_due(&self, operations: usize) {
+        self.due.set(self.due.get() + operations as u64);
+    }
+
+    fn compute_due(&self) -> Result<(), CrlError> {
+        match self.due.take() {
+            0 => Ok(()),
+            operations => self.processor.compute(self.crl, operations),
+        }
     }
 
     fn own(&self) -> std::ops::Range<usize> {
@@ -223,6 +243,7 @@ impl<'a, R: Regions> Barnes<'a, R> {
                 body.velocity[axis] += pull * step;
                 body.place[axis] += body.velocity[axis] * step;
             }
+            self.processor.compute(self.crl, 1)?;
         }
         self.crl.barrier()
     }
@@ -239,7 +260,13 @@ impl<'a, R: Regions> Barnes<'a, R> {
             self.build_root(cube)?;
         }
         self.crl.barrier()?;
-        self.own().map(|number| self.attraction(number)).collect()
+        self.own()
+            .map(|number| {
+                let pull = self.attraction(number)?;
+                self.compute_due()?;
+                Ok(pull)
+            })
+            .collect()
     }
 
     /// A cube in which all bodies are.
@@ -247,12 +274,14 @@ impl<'a, R: Regions> Barnes<'a, R> {
         let (mut least, mut most) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for number in self.own() {
             let place = self.body(number)?.place;
+            self.add_due(1);
             for axis in 0..3 {
                 least[axis] = least[axis].min(place[axis]);
                 most[axis] = most[axis].max(place[axis]);
             }
         }
         let mut side: f64 = 0.0;
+        self.compute_due()?;
         for axis in 0..3 {
             least[axis] = self.crl.reduce_min(least[axis])?;
             side = side.max(self.crl.reduce_max(most[axis])? - least[axis]);
@@ -269,6 +298,7 @@ impl<'a, R: Regions> Barnes<'a, R> {
         if let Some(body) = self.seen.bodies.borrow().get(&number) {
             return Ok(*body);
         }
+        self.compute_due()?;
         let region = self.crl.map(self.bodies[number])?;
         let body = region.read()?.values::<Body>()?[0];
         self.seen.bodies.borrow_mut().insert(number, body);
@@ -279,6 +309,7 @@ impl<'a, R: Regions> Barnes<'a, R> {
         if let Some(cell) = self.seen.cells.borrow().get(&child) {
             return Ok(*cell);
         }
+        self.compute_due()?;
         let region = self.crl.map(RegionId::from_u64(child))?;
         let cell = region.read()?.values::<Cell>()?[0];
         self.seen.cells.borrow_mut().insert(child, cell);
@@ -288,10 +319,16 @@ impl<'a, R: Regions> Barnes<'a, R> {
     /// Builds what is below this node's cells of the second level.
     fn build_tops(&self, cube: Cube) -> Result<(), CrlError> {
         let nodes = self.crl.nodes() as usize;
+        // If all nodes read all bodies in one order, each home would have all of them at once.
+        let start = self.own().start;
+        for number in (start..self.problem.bodies).chain(0..start) {
+            self.body(number)?;
+        }
         let mut within: Vec<Vec<usize>> = vec![Vec::new(); TOPS];
         for number in 0..self.problem.bodies {
             let place = self.body(number)?.place;
             let eighth = cube.eighth_of(&place);
+            self.add_due(2);
             within[eighth * 8 + cube.eighth(eighth).eighth_of(&place)].push(number);
         }
         let mut parts = vec![0.0; TOPS * 5];
@@ -326,6 +363,7 @@ impl<'a, R: Regions> Barnes<'a, R> {
                 for number in bodies {
                     within[cube.eighth_of(&self.body(*number)?.place)].push(*number);
                 }
+                self.add_due(bodies.len());
                 let mut parts = [NOTHING; 8];
                 for (eighth, bodies) in within.iter().enumerate() {
                     parts[eighth] = self.build(bodies, cube.eighth(eighth), levels - 1)?;
@@ -347,6 +385,8 @@ impl<'a, R: Regions> Barnes<'a, R> {
             Some(id) => id,
             None => self.next_cell()?,
         };
+        self.add_due(parts.len());
+        self.compute_due()?;
         self.crl.map(id)?.write()?.values()?[0] = Cell {
             mass,
             centre,
@@ -413,6 +453,7 @@ impl<'a, R: Regions> Barnes<'a, R> {
             if child == EMPTY || child == BODY | number as u64 {
                 continue;
             }
+            self.add_due(1);
             if child & BODY != 0 {
                 let body = self.body((child & !BODY) as usize)?;
                 let (apart, square) = apart(&body.place);

@@ -7,7 +7,7 @@
 //! Those of [`lu`], [`water`] and [`barnes`] share memory in software (`T 5.1`): each is generic over
 //! [`Regions`](hamlyn_crl::Regions), so it runs over [`Crl`](hamlyn_crl::Crl) on any number of nodes
 //! and over [`CrlNull`](hamlyn_crl::CrlNull) as its serial run. A run on any number of nodes gives
-//! the same bits as the serial one.
+//! the same bits as the serial one. They compute by a [`RegionProcessor`], and count its operations.
 #![forbid(unsafe_code)]
 
 pub mod barnes;
@@ -19,4 +19,4 @@ mod shared;
 pub mod synth;
 pub mod water;
 
-pub use processor::{Live, Processor, ProgramError};
+pub use processor::{Live, Processor, ProgramError, RegionProcessor};

@@ -1,8 +1,11 @@
 //! LU: the factors of a dense matrix, without pivoting, by blocks. Blocks are scattered over a grid
 //! of nodes; each is a region whose home is its owner, who alone writes it.
+//!
+//! An operation is a step of an inner loop: a division, or a product that is subtracted.
 
 use hamlyn_crl::{CrlError, RegionHandle, RegionId, Regions};
 
+use crate::processor::RegionProcessor;
 use crate::shared::{Random, publish};
 
 /// The matrix.
@@ -25,8 +28,9 @@ impl Default for LuProblem {
 }
 
 /// A matrix as its blocks.
-pub struct LuBlocks<'a, R: Regions> {
+pub struct LuBlocks<'a, R: Regions, P> {
     crl: &'a R,
+    processor: &'a P,
     problem: LuProblem,
     /// By row and column of blocks.
     blocks: Vec<RegionId>,
@@ -51,9 +55,9 @@ pub fn matrix(problem: LuProblem) -> Vec<f64> {
     matrix
 }
 
-impl<'a, R: Regions> LuBlocks<'a, R> {
+impl<'a, R: Regions, P: RegionProcessor<R>> LuBlocks<'a, R, P> {
     /// Makes the blocks of the problem's matrix.
-    pub fn create(crl: &'a R, problem: LuProblem) -> Result<Self, CrlError> {
+    pub fn create(crl: &'a R, processor: &'a P, problem: LuProblem) -> Result<Self, CrlError> {
         let (count, block) = (problem.size / problem.block, problem.block);
         let matrix = matrix(problem);
         let mut own = Vec::new();
@@ -85,6 +89,7 @@ impl<'a, R: Regions> LuBlocks<'a, R> {
         crl.barrier()?;
         Ok(Self {
             crl,
+            processor,
             problem,
             blocks,
         })
@@ -108,7 +113,9 @@ impl<'a, R: Regions> LuBlocks<'a, R> {
         for step in 0..count {
             if self.is_own(step, step) {
                 let diagonal = self.region(step, step)?;
-                factor_block(diagonal.write()?.values()?, n);
+                let mut diagonal = diagonal.write()?;
+                let steps = factor_block(diagonal.values()?, n);
+                self.compute(steps)?;
             }
             self.crl.barrier()?;
             for at in step + 1..count {
@@ -120,10 +127,14 @@ impl<'a, R: Regions> LuBlocks<'a, R> {
                 let diagonal = diagonal.read()?;
                 let diagonal = diagonal.values()?;
                 if is_below {
-                    divide_by_upper(self.region(at, step)?.write()?.values()?, diagonal, n);
+                    let block = self.region(at, step)?;
+                    let mut block = block.write()?;
+                    self.compute(divide_by_upper(block.values()?, diagonal, n))?;
                 }
                 if is_right {
-                    divide_by_lower(self.region(step, at)?.write()?.values()?, diagonal, n);
+                    let block = self.region(step, at)?;
+                    let mut block = block.write()?;
+                    self.compute(divide_by_lower(block.values()?, diagonal, n))?;
                 }
             }
             self.crl.barrier()?;
@@ -134,13 +145,18 @@ impl<'a, R: Regions> LuBlocks<'a, R> {
                         let (left, above) = (left.read()?, above.read()?);
                         let block = self.region(row, column)?;
                         let mut block = block.write()?;
-                        subtract_product(block.values()?, left.values()?, above.values()?, n);
+                        let (left, above) = (left.values()?, above.values()?);
+                        self.compute(subtract_product(block.values()?, left, above, n))?;
                     }
                 }
             }
             self.crl.barrier()?;
         }
         Ok(())
+    }
+
+    fn compute(&self, steps: u64) -> Result<(), CrlError> {
+        self.processor.compute(self.crl, steps)
     }
 
     /// The whole matrix, row by row.
@@ -167,46 +183,60 @@ fn owner(nodes: u32, row: usize, column: usize) -> u32 {
     ((row % rows) * columns + column % columns) as u32
 }
 
-fn factor_block(a: &mut [f64], n: usize) {
+// Each says how many steps its inner loops had.
+
+fn factor_block(a: &mut [f64], n: usize) -> u64 {
+    let mut steps = 0;
     for k in 0..n {
         for i in k + 1..n {
             a[i * n + k] /= a[k * n + k];
             for j in k + 1..n {
                 a[i * n + j] -= a[i * n + k] * a[k * n + j];
             }
+            steps += n - k;
         }
     }
+    steps as u64
 }
 
 /// a := a / U of the diagonal block.
-fn divide_by_upper(a: &mut [f64], diagonal: &[f64], n: usize) {
+fn divide_by_upper(a: &mut [f64], diagonal: &[f64], n: usize) -> u64 {
+    let mut steps = 0;
     for i in 0..n {
         for k in 0..n {
             a[i * n + k] /= diagonal[k * n + k];
             for j in k + 1..n {
                 a[i * n + j] -= a[i * n + k] * diagonal[k * n + j];
             }
+            steps += n - k;
         }
     }
+    steps as u64
 }
 
 /// a := L of the diagonal block \ a.
-fn divide_by_lower(a: &mut [f64], diagonal: &[f64], n: usize) {
+fn divide_by_lower(a: &mut [f64], diagonal: &[f64], n: usize) -> u64 {
+    let mut steps = 0;
     for k in 0..n {
         for i in k + 1..n {
             for j in 0..n {
                 a[i * n + j] -= diagonal[i * n + k] * a[k * n + j];
             }
+            steps += n;
         }
     }
+    steps as u64
 }
 
-fn subtract_product(a: &mut [f64], left: &[f64], above: &[f64], n: usize) {
+fn subtract_product(a: &mut [f64], left: &[f64], above: &[f64], n: usize) -> u64 {
+    let mut steps = 0;
     for i in 0..n {
         for k in 0..n {
             for j in 0..n {
                 a[i * n + j] -= left[i * n + k] * above[k * n + j];
             }
+            steps += n;
         }
     }
+    steps as u64
 }

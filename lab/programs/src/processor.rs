@@ -1,6 +1,7 @@
-//! The processor that a program of User Direct Messaging runs on.
+//! The processor that a program runs on: of User Direct Messaging, or over regions.
 
 use hamlyn::{Host, Wait};
+use hamlyn_crl::{Courier, Crl, CrlError, CrlNull, Regions};
 use hamlyn_udm::{InjectError, Udm};
 
 /// A program that could not go on.
@@ -28,6 +29,9 @@ pub enum ProgramError {
         /// Their number.
         wrong: u64,
     },
+    /// Shared memory could not.
+    #[error(transparent)]
+    Crl(#[from] CrlError),
     /// There is no such puzzle.
     #[error(transparent)]
     Board(#[from] crate::enumerate::BoardError),
@@ -44,6 +48,17 @@ pub trait Processor<H: Host>: Clone + Send + 'static {
 
     /// The program waits until a handler has run.
     fn wait<S>(&self, udm: &mut Udm<S, H>) -> Result<(), ProgramError>;
+}
+
+/// A processor of a program over regions: it computes, and answers other nodes meanwhile.
+pub trait RegionProcessor<R: Regions> {
+    /// The program computes so many operations, of the size that its documentation says. Operations
+    /// on regions may be open: others wait for their end.
+    ///
+    /// # Errors
+    ///
+    /// Messages cannot be carried any more.
+    fn compute(&self, crl: &R, operations: u64) -> Result<(), CrlError>;
 }
 
 /// Messages that a processor handles before its program goes on.
@@ -71,5 +86,19 @@ impl<H: Host> Processor<H> for Live {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+impl<C: Courier> RegionProcessor<Crl<C>> for Live {
+    fn compute(&self, crl: &Crl<C>, _: u64) -> Result<(), CrlError> {
+        crl.serve(Wait::Poll)?;
+        Ok(())
+    }
+}
+
+/// A program alone has nobody to answer.
+impl RegionProcessor<CrlNull> for Live {
+    fn compute(&self, _: &CrlNull, _: u64) -> Result<(), CrlError> {
+        Ok(())
     }
 }

@@ -4,10 +4,14 @@
 //!
 //! Forces and energies are added as integers of a small unit, so that no sum depends on the order
 //! of its terms, and thus not on the number of nodes.
+//!
+//! An operation is a pair of atoms whose force is computed, or an atom that is moved or to which a
+//! force is added.
 
 use hamlyn::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use hamlyn_crl::{CrlError, RegionHandle, RegionId, Regions};
 
+use crate::processor::RegionProcessor;
 use crate::shared::{Random, publish};
 
 /// Molecules and how they move. Lengths are in angstrom, times in picoseconds, masses in daltons:
@@ -65,8 +69,9 @@ pub struct Molecule {
 }
 
 /// All molecules.
-pub struct Water<'a, R: Regions> {
+pub struct Water<'a, R: Regions, P> {
     crl: &'a R,
+    processor: &'a P,
     problem: WaterProblem,
     molecules: Vec<RegionId>,
 }
@@ -127,9 +132,9 @@ impl WaterProblem {
     }
 }
 
-impl<'a, R: Regions> Water<'a, R> {
-    /// Makes the molecules, and the forces of the start.
-    pub fn create(crl: &'a R, problem: WaterProblem) -> Result<Self, CrlError> {
+impl<'a, R: Regions, P: RegionProcessor<R>> Water<'a, R, P> {
+    /// Makes the molecules.
+    pub fn create(crl: &'a R, processor: &'a P, problem: WaterProblem) -> Result<Self, CrlError> {
         let own = problem.owned(crl.nodes(), crl.me());
         let mut ids = Vec::new();
         for number in own {
@@ -142,6 +147,7 @@ impl<'a, R: Regions> Water<'a, R> {
         let molecules = publish(crl, &ids, owned)?.concat();
         let water = Self {
             crl,
+            processor,
             problem,
             molecules,
         };
@@ -151,11 +157,20 @@ impl<'a, R: Regions> Water<'a, R> {
 
     /// Moves the molecules: the energy of all of them at first and after each iteration.
     pub fn run(&self) -> Result<Vec<f64>, CrlError> {
-        let mut energies = vec![self.energy(self.forces()?)?];
+        let mut energies = vec![self.start()?];
         for _ in 0..self.problem.steps {
             energies.push(self.step()?);
         }
         Ok(energies)
+    }
+
+    /// Computes the forces of the start: the energy.
+    pub fn start(&self) -> Result<f64, CrlError> {
+        self.energy(self.forces()?)
+    }
+
+    fn compute(&self, operations: usize) -> Result<(), CrlError> {
+        self.processor.compute(self.crl, operations as u64)
     }
 
     /// One iteration: the energy after it.
@@ -178,6 +193,7 @@ impl<'a, R: Regions> Water<'a, R> {
         for number in self.problem.owned(self.crl.nodes(), self.crl.me()) {
             let region = self.crl.map(self.molecules[number])?;
             change(&mut region.write()?.values()?[0]);
+            self.compute(ATOMS)?;
         }
         Ok(())
     }
@@ -195,6 +211,7 @@ impl<'a, R: Regions> Water<'a, R> {
                 let square: f64 = velocity.iter().map(|speed| speed * speed).sum();
                 own += units(mass * square / 2.0);
             }
+            self.compute(ATOMS)?;
         }
         Ok(self.crl.reduce_add(own as f64)? / UNITS)
     }
@@ -209,6 +226,7 @@ impl<'a, R: Regions> Water<'a, R> {
         for first in own {
             let one = self.places_of(first, &mut places)?;
             potential += within(&one, &mut forces[first]);
+            self.compute(ATOMS)?;
             for second in self.problem.partners(first) {
                 let other = self.places_of(second, &mut places)?;
                 potential += between(&one, &other, side, |atom, other_atom, force| {
@@ -218,6 +236,7 @@ impl<'a, R: Regions> Water<'a, R> {
                         forces[second][other_atom][axis] -= force;
                     }
                 });
+                self.compute(ATOMS * ATOMS)?;
             }
         }
         self.crl.barrier()?;
@@ -235,6 +254,7 @@ impl<'a, R: Regions> Water<'a, R> {
             into.iter_mut()
                 .zip(added)
                 .for_each(|(sum, force)| *sum += force);
+            self.compute(ATOMS)?;
         }
         self.crl.barrier()?;
         Ok(potential)

@@ -8,6 +8,7 @@ use hamlyn_crl::{Crl, CrlError, CrlNull, CrlOptions, Kind, Regions};
 use hamlyn_programs::barnes::{Barnes, BarnesProblem, Body};
 use hamlyn_programs::lu::{self, LuBlocks, LuProblem};
 use hamlyn_programs::water::{Molecule, Water, WaterProblem};
+use hamlyn_programs::{Live, RegionProcessor};
 use hamlyn_udm::{Group, GroupOptions};
 
 const LONG: Wait = Wait::millis(60_000);
@@ -57,8 +58,11 @@ fn run<T: Send>(
     )
 }
 
-fn lu<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<Vec<f64>, CrlError> {
-    let blocks = LuBlocks::create(crl, LuProblem::default())?;
+fn lu<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<Vec<f64>, CrlError>
+where
+    Live: RegionProcessor<R>,
+{
+    let blocks = LuBlocks::create(crl, &Live, LuProblem::default())?;
     blocks.factor()?;
     count();
     at_first(crl, || blocks.gather())
@@ -98,8 +102,11 @@ fn lu_is_the_same_on_any_number_of_nodes() {
     }
 }
 
-fn water<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<(Vec<f64>, Vec<Molecule>), CrlError> {
-    let water = Water::create(crl, WaterProblem::default())?;
+fn water<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<(Vec<f64>, Vec<Molecule>), CrlError>
+where
+    Live: RegionProcessor<R>,
+{
+    let water = Water::create(crl, &Live, WaterProblem::default())?;
     let energies = water.run()?;
     count();
     Ok((energies, at_first(crl, || water.gather())?))
@@ -132,8 +139,11 @@ fn water_is_the_same_on_any_number_of_nodes() {
     }
 }
 
-fn barnes<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<Vec<Body>, CrlError> {
-    let barnes = Barnes::create(crl, BarnesProblem::default())?;
+fn barnes<R: Regions>(crl: &R, count: &dyn Fn()) -> Result<Vec<Body>, CrlError>
+where
+    Live: RegionProcessor<R>,
+{
+    let barnes = Barnes::create(crl, &Live, BarnesProblem::default())?;
     barnes.run()?;
     count();
     at_first(crl, || barnes.gather())
@@ -154,7 +164,7 @@ fn the_tree_attracts_like_its_bodies() {
 
 fn error_of_tree(problem: BarnesProblem) -> f64 {
     let crl = CrlNull::default();
-    let barnes = Barnes::create(&crl, problem).unwrap();
+    let barnes = Barnes::create(&crl, &Live, problem).unwrap();
     let pulls = barnes.attractions().unwrap();
     let bodies = problem.initial();
     let (mut error, mut size) = (0.0, 0.0);

@@ -66,6 +66,22 @@ impl<H: Host> UdmCourier<H> {
         })
     }
 
+    /// Interrupts the program ([`Udm::upcall`]): keeps messages that are there, at most so many,
+    /// until they are taken ([`next_kept`](Self::next_kept)). For couriers on processors that
+    /// bring interrupts of their own; how many it kept. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// Messages cannot be carried any more.
+    pub fn upcall(&mut self, most: usize) -> Result<usize, Error> {
+        self.udm.upcall(most)
+    }
+
+    /// The next message that was kept, without a look for others.
+    pub fn next_kept(&mut self) -> Option<Incoming> {
+        self.udm.state_mut().pop_front()
+    }
+
     /// A node that was lost, which takes a look at each.
     fn next_lost(&self) -> Option<u32> {
         let is_news = |node: &u32| !self.told[*node as usize] && self.udm.lost(*node).is_some();
@@ -130,7 +146,7 @@ impl<H: Host> Courier for UdmCourier<H> {
         let cause = |error: Error| error.to_string();
         let mut has_waited = false;
         loop {
-            if let Some(incoming) = self.udm.state_mut().pop_front() {
+            if let Some(incoming) = self.next_kept() {
                 return Ok(Some(incoming));
             }
             // One that only polls looks now and then.

@@ -1,5 +1,7 @@
 //! `hamlyn-lab reproduce udm`: User Direct Messaging on FUGU.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use hamlyn_sim::reproduce::Report;
 use hamlyn_sim::reproduce::udm::bench::Setting;
@@ -27,6 +29,9 @@ struct Run {
     episodes: u64,
     pages_max: u64,
     handler: f64,
+    /// Of programs on CRL, by kind.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kinds: BTreeMap<String, u64>,
 }
 
 /// Measures all of it.
@@ -56,6 +61,7 @@ fn run(bench: &Bench, setting: Setting) -> Option<Run> {
         episodes: outcome.episodes,
         pages_max: outcome.pages_max,
         handler: outcome.handler,
+        kinds: outcome.messages_by_kind().collect(),
     })
 }
 

@@ -45,6 +45,19 @@ pub struct Delivered {
     pub insertion_max: Span,
 }
 
+impl Delivered {
+    /// Those that were delivered after `before`: all counts but the extremes, which are of all.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            direct: self.direct - before.direct,
+            buffered: self.buffered - before.buffered,
+            episodes: self.episodes - before.episodes,
+            inserted_elsewhere: self.inserted_elsewhere - before.inserted_elsewhere,
+            ..*self
+        }
+    }
+}
+
 /// A node.
 #[derive(Debug)]
 struct NodeQueue {
@@ -361,22 +374,26 @@ impl Kernel {
         let Some(queues) = &self.input_queues else {
             return BTreeMap::new();
         };
-        let of = |(process, reader): (&u32, &Reader)| {
-            let known = self.processes.get(*process as usize)?;
-            let kernel = &queues.nodes.get(known.node as usize)?.kernel;
-            let counts = kernel.counts(Gid(known.job));
-            let delivered = Delivered {
-                direct: counts.direct,
-                buffered: counts.buffered,
-                episodes: counts.episodes,
-                pages_max: counts.pages_max,
-                inserted_elsewhere: reader.inserted_elsewhere,
-                insertion_min: reader.insertion_min.unwrap_or_default(),
-                insertion_max: reader.insertion_max,
-            };
-            Some((ProcessId(*process), delivered))
-        };
-        queues.readers.iter().filter_map(of).collect()
+        let processes = queues.readers.keys();
+        let of = |process: &u32| Some((ProcessId(*process), self.delivered_to(*process)?));
+        processes.filter_map(of).collect()
+    }
+
+    fn delivered_to(&self, process: u32) -> Option<Delivered> {
+        let queues = self.input_queues.as_ref()?;
+        let reader = queues.readers.get(&process)?;
+        let known = self.processes.get(process as usize)?;
+        let kernel = &queues.nodes.get(known.node as usize)?.kernel;
+        let counts = kernel.counts(Gid(known.job));
+        Some(Delivered {
+            direct: counts.direct,
+            buffered: counts.buffered,
+            episodes: counts.episodes,
+            pages_max: counts.pages_max,
+            inserted_elsewhere: reader.inserted_elsewhere,
+            insertion_min: reader.insertion_min.unwrap_or_default(),
+            insertion_max: reader.insertion_max,
+        })
     }
 
     /// For how long the running task's job has had its processor from then until now, without what
@@ -450,6 +467,25 @@ pub fn await_message() {
         }
     }
     kernel::with(Kernel::await_nothing);
+}
+
+/// True if a message is there for the calling program, once what it has done so far has taken its
+/// time.
+pub fn is_message_there() -> bool {
+    task::pay();
+    kernel::with(|kernel| {
+        let reader = kernel.own_reader();
+        reader.is_some_and(|reader| reader.shown.is_some())
+    })
+}
+
+/// The messages of the calling program's process so far.
+pub fn delivered() -> Delivered {
+    kernel::with(|kernel| {
+        let process = kernel.tasks.running_process();
+        let delivered = process.and_then(|process| kernel.delivered_to(process));
+        delivered.unwrap_or_default()
+    })
 }
 
 /// Runs `upcall` as an interrupt of the calling program: points that it passes take what the

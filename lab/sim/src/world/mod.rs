@@ -27,7 +27,9 @@ use crate::time::{Span, Time};
 pub use clock::Clock;
 pub use fault::{AtPoint, has_ended, kill, killed_at, resume, stop};
 use input_queue::InputQueues;
-pub use input_queue::{Delivered, await_message, compute_until_message, interrupted};
+pub use input_queue::{
+    Delivered, await_message, compute_until_message, delivered, interrupted, is_message_there,
+};
 use kernel::{Act, Kernel, What};
 pub use schedule::Schedule;
 pub use settings::{Costs, Path, Settings};

@@ -1,11 +1,17 @@
 //! The bench: settings, each a world of its own, and the measurements that rows are judged by.
 
+use hamlyn_crl::Kind;
+use hamlyn_programs::ProgramError;
+use hamlyn_programs::barnes::BarnesProblem;
 use hamlyn_programs::barrier::Barriers;
 use hamlyn_programs::enumerate::{Counts, Enumeration};
+use hamlyn_programs::lu::LuProblem;
 use hamlyn_programs::synth::Synth;
+use hamlyn_programs::water::WaterProblem;
 
 use super::costs::{self, Costs};
 use super::fugu::{Fugu, Run, options, out_of_step};
+use super::regions::{OfKinds, Shared};
 use crate::machine::Machine;
 use crate::reproduce::measure::Failure;
 use crate::reproduce::parallel::side_by_side;
@@ -51,13 +57,15 @@ pub enum Column {
     Soft,
 }
 
-/// A program, and its extent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A program, and its extent or size.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Program {
     /// So many barriers.
     Barrier(u32),
     /// Up to so many moves of the puzzle.
     Enum(u32),
+    /// One over regions.
+    Shared(Shared),
     /// Groups of so many requests, with so many cycles between two.
     Synth {
         /// N.
@@ -79,7 +87,7 @@ pub enum Sharing {
 }
 
 /// A world to be measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
     /// The machine.
     pub column: Column,
@@ -112,6 +120,8 @@ pub struct Outcome {
     pub handler: f64,
     /// The sums of an enumeration.
     pub counts: Counts,
+    /// Messages of a program over regions, by kind.
+    pub kinds: OfKinds,
 }
 
 fn cycles(span: Span) -> f64 {
@@ -119,7 +129,7 @@ fn cycles(span: Span) -> f64 {
 }
 
 impl Outcome {
-    fn of<R>(run: &Run<R>, counts: Counts) -> Self {
+    fn of<R>(run: &Run<R>) -> Self {
         Self {
             elapsed: cycles(run.elapsed()),
             cost: cycles(run.cost()),
@@ -128,8 +138,16 @@ impl Outcome {
             episodes: run.sum(|delivered| delivered.episodes),
             pages_max: run.pages_max(),
             handler: cycles(run.handler_time()),
-            counts,
+            counts: Counts::default(),
+            kinds: OfKinds::default(),
         }
+    }
+
+    /// Messages of a program over regions by their kinds, of those that it has.
+    pub fn messages_by_kind(&self) -> impl Iterator<Item = (String, u64)> {
+        let kinds = Kind::ALL.iter().zip(self.kinds);
+        let sent = kinds.filter(|(_, sent)| *sent > 0);
+        sent.map(|(kind, sent)| (format!("{kind:?}"), sent))
     }
 
     /// Cycles between a node's messages (T-245).
@@ -214,7 +232,7 @@ impl Setting {
                 let run = fugu.run(CYCLE, |group, processor| {
                     barriers.run(group, options(), processor)
                 })?;
-                Ok(Outcome::of(&run, Counts::default()))
+                Ok(Outcome::of(&run))
             }
             Program::Enum(moves_max) => {
                 let puzzle = Enumeration {
@@ -224,9 +242,32 @@ impl Setting {
                 let run = fugu.run(operation("enum"), |group, processor| {
                     puzzle.run(group, options(), processor)
                 })?;
-                let mut counts = Counts::default();
-                run.nodes.iter().for_each(|node| counts.add(node.result));
-                Ok(Outcome::of(&run, counts))
+                let mut outcome = Outcome::of(&run);
+                let results = run.nodes.iter().map(|node| node.result);
+                results.for_each(|result| outcome.counts.add(result));
+                Ok(outcome)
+            }
+            Program::Shared(shared) => {
+                let action = operation("crl");
+                let run = fugu.run(operation(shared.name()), |group, processor| {
+                    shared.run(group, processor, action)
+                })?;
+                let serial = shared.serial().map_err(ProgramError::from);
+                let serial = serial.map_err(|error| Failure::World(error.to_string()))?;
+                if run.nodes[0].result.bits != serial {
+                    let name = shared.name();
+                    return Err(Failure::World(format!(
+                        "{name} differs from its serial run"
+                    )));
+                }
+                let mut outcome = Outcome::of(&run);
+                for node in &run.nodes {
+                    let sums = outcome.kinds.iter_mut().zip(node.result.sent);
+                    sums.for_each(|(sum, sent)| *sum += sent);
+                }
+                // Some that come before a node's end belong to what another one does next.
+                outcome.messages = outcome.kinds.iter().sum();
+                Ok(outcome)
             }
             Program::Synth { group, between } => {
                 let synth = Synth {
@@ -239,7 +280,7 @@ impl Setting {
                 let run = fugu.run(CYCLE, |group, processor| {
                     synth.run(group, options(), processor)
                 })?;
-                Ok(Outcome::of(&run, Counts::default()))
+                Ok(Outcome::of(&run))
             }
         }
     }
@@ -275,6 +316,29 @@ impl Extent {
         }
     }
 
+    /// The programs over regions, of the sizes of Table 6: LU, Water and Barnes.
+    pub fn shared(self) -> [Program; 3] {
+        let (mut lu, mut water) = (LuProblem::default(), WaterProblem::default());
+        let mut barnes = BarnesProblem::default();
+        if self.is_quick {
+            (lu.size, water.side, barnes.bodies) = (120, 4, 256);
+        }
+        [Shared::Lu(lu), Shared::Water(water), Shared::Barnes(barnes)].map(Program::Shared)
+    }
+
+    /// The programs of Figures 7 and 8 with their names.
+    pub fn named(self) -> [(&'static str, Program); 5] {
+        let [barrier, puzzle] = self.programs();
+        let [lu, water, barnes] = self.shared();
+        [
+            ("barrier", barrier),
+            ("enum", puzzle),
+            ("LU", lu),
+            ("Water", water),
+            ("Barnes", barnes),
+        ]
+    }
+
     /// Trials of a point.
     pub fn trials(self) -> &'static [u64] {
         if self.is_quick { &TRIALS[..1] } else { &TRIALS }
@@ -286,7 +350,8 @@ impl Extent {
         for program in [self.puzzle(), self.barriers()] {
             settings.push(Setting::new(program, Sharing::Alone, TRIALS[0]));
         }
-        for program in self.programs() {
+        // Barnes takes longest.
+        for (_, program) in self.named().into_iter().rev() {
             for &seed in self.trials() {
                 settings.push(Setting::new(program, Sharing::Alone, seed));
                 for skew in SKEWS {

@@ -68,6 +68,14 @@ pub struct Handled {
     pub time: Span,
 }
 
+/// An instant of a program, with what was before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Mark {
+    at: Time,
+    handled: Handled,
+    delivered: Delivered,
+}
+
 /// A node's processor, in the hands of a program.
 #[derive(Clone, Debug)]
 pub struct SimProcessor {
@@ -76,6 +84,8 @@ pub struct SimProcessor {
     /// Decides by how much operations take more or less.
     random: Arc<Mutex<Random>>,
     handled: Arc<Mutex<Handled>>,
+    /// The begin and the end of the part that is measured, if it is not all.
+    marks: Arc<Mutex<[Option<Mark>; 2]>>,
 }
 
 /// A value that handlers, which may be sent between threads, share with their program.
@@ -90,10 +100,36 @@ impl SimProcessor {
             spread_per_mille,
             random: Arc::new(Mutex::new(random)),
             handled: Arc::default(),
+            marks: Arc::default(),
         }
     }
 
-    fn time_of(&self, operations: u64) -> Span {
+    /// The part of the program that is measured begins.
+    pub fn begin_measured(&self) {
+        held(&self.marks)[0] = Some(self.mark());
+    }
+
+    /// The part of the program that is measured ends.
+    pub fn end_measured(&self) {
+        held(&self.marks)[1] = Some(self.mark());
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            at: world::now(),
+            handled: *held(&self.handled),
+            delivered: world::delivered(),
+        }
+    }
+
+    /// So many handlers have run, from then until now.
+    pub(super) fn has_handled(&self, count: u64, began: Time) {
+        let mut handled = held(&self.handled);
+        handled.count += count;
+        handled.time += world::now().since(began);
+    }
+
+    pub(super) fn time_of(&self, operations: u64) -> Span {
         let span = (self.operation * operations).as_ps();
         let width = span * self.spread_per_mille / 1_000;
         Span::from_ps(span - width + held(&self.random).below(2 * width + 1))
@@ -106,9 +142,7 @@ impl SimProcessor {
         }
         let began = world::now();
         let ran = world::interrupted(|| udm.upcall(1))?;
-        let mut handled = held(&self.handled);
-        handled.count += ran as u64;
-        handled.time += world::now().since(began);
+        self.has_handled(ran as u64, began);
         Ok(true)
     }
 }
@@ -142,11 +176,11 @@ impl Processor<SimHost> for SimProcessor {
 pub struct Ran<R> {
     /// The result of its program.
     pub result: R,
-    /// Handlers that ran there.
+    /// Handlers that ran there in the part that is measured.
     pub handled: Handled,
-    /// Its messages.
+    /// Its messages in that.
     pub delivered: Delivered,
-    /// The begin of its program.
+    /// The begin of that part, or of its program.
     pub began: Time,
     /// Its end.
     pub ended: Time,
@@ -226,7 +260,7 @@ impl Fugu {
         program: impl Fn(&Group<SimHost>, &SimProcessor) -> Result<R, ProgramError> + Sync,
     ) -> Result<Run<R>, Failure> {
         let addresses: Vec<String> = (0..self.nodes).map(|node| format!("node-{node}")).collect();
-        type Place<R> = Option<(R, Handled, Time, Time)>;
+        type Place<R> = Option<(R, [Mark; 2], bool)>;
         let places: Vec<Mutex<Place<R>>> = addresses.iter().map(|_| Mutex::new(None)).collect();
         let mut world = Simulation::new(Settings {
             seed: self.seed,
@@ -266,10 +300,14 @@ impl Fugu {
                 let group = Group::new(manager, group).expect("a group of these nodes");
                 let processor = SimProcessor::new(operation, spread, random);
                 world::pause(begin);
-                let began = world::now();
+                let began = processor.mark();
                 let result = program(&group, &processor).unwrap_or_else(|error| panic!("{error}"));
-                let ran = (result, *held(&processor.handled), began, world::now());
-                *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(ran);
+                let [begin, end] = *held(&processor.marks);
+                let all = [began, processor.mark()];
+                let is_part = begin.is_some() && end.is_some();
+                let marks = [begin.unwrap_or(all[0]), end.unwrap_or(all[1])];
+                *place.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some((result, marks, is_part));
                 // An interface that is gone would refuse the last messages of others.
                 world::pause(Span::from_us(1_000));
             }));
@@ -281,16 +319,22 @@ impl Fugu {
         let mut nodes = Vec::new();
         for (place, process) in places.into_iter().zip(processes) {
             let ran = place.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let Some((result, handled, began, ended)) = ran else {
+            let Some((result, [began, ended], is_part)) = ran else {
                 return Err(Failure::World("a program has no result".to_owned()));
             };
-            let delivered = outcome.delivered.get(&process).copied().unwrap_or_default();
+            let of_all = outcome.delivered.get(&process).copied().unwrap_or_default();
             nodes.push(Ran {
                 result,
-                handled,
-                delivered,
-                began,
-                ended,
+                handled: Handled {
+                    count: ended.handled.count - began.handled.count,
+                    time: ended.handled.time - began.handled.time,
+                },
+                delivered: match is_part {
+                    true => ended.delivered.since(&began.delivered),
+                    false => of_all,
+                },
+                began: began.at,
+                ended: ended.at,
             });
         }
         Ok(Run { nodes, schedule })

@@ -2,14 +2,17 @@
 //! by programs of the layer of User Direct Messaging (`layers/udm`) on the paper's machine.
 //!
 //! No figure of the paper is fed in but those that the machines' files say they were given or
-//! calibrated on. [`fugu`] runs a program on the machine's nodes, [`costs`] sends single messages,
-//! [`mod@bench`] has the settings, each of which is a world of its own, and `claims` judges rows.
+//! calibrated on. [`fugu`] runs a program on the machine's nodes, [`regions`] those on CRL; [`costs`]
+//! sends single messages, [`mod@bench`] has the settings, each of which is a world of its own, and
+//! `claims` and `programs` judge rows.
 
 pub mod bench;
 mod claims;
 pub mod costs;
 pub mod fugu;
 mod plots;
+mod programs;
+pub mod regions;
 
 use crate::reproduce::measure::Failure;
 use crate::reproduce::report::Report;
@@ -42,7 +45,8 @@ fn report_of(
     let others: Vec<_> = others.collect();
     numbers.extend(others);
     let title = machines.soft.title().to_owned();
-    Report::on(&paper, title, numbers, bench, claims::of)
+    let experiment = |id: &str| claims::of(id).or_else(|| programs::of(id));
+    Report::on(&paper, title, numbers, bench, experiment)
 }
 
 #[cfg(test)]

@@ -38,14 +38,17 @@ fn plot(
 
 /// All of them; the paper's are lost.
 pub(super) fn of(bench: &Bench) -> Result<Vec<Plot>, Failure> {
-    let programs = || ["barrier", "enum"].into_iter().zip(bench.extent.programs());
     let by_skew = |number: fn(&Bench, Program, u32) -> Number| {
-        let curves = programs().map(move |(name, program)| {
-            let skews = SKEWS.map(|skew| f64::from(skew) / 10.0);
-            curve(name.to_owned(), skews, |at| {
-                number(bench, program, SKEWS[at])
-            })
-        });
+        let curves = bench
+            .extent
+            .named()
+            .into_iter()
+            .map(move |(name, program)| {
+                let skews = SKEWS.map(|skew| f64::from(skew) / 10.0);
+                curve(name.to_owned(), skews, |at| {
+                    number(bench, program, SKEWS[at])
+                })
+            });
         curves.collect::<Vec<_>>()
     };
     let by_group = |across: &'static [u64], number: fn(&Bench, u32, u64) -> Number| {
