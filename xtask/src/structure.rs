@@ -16,7 +16,7 @@ const CIRCLES: &str = "xtask/data/circles.txt";
 
 /// From the bottom to the top; a crate uses those of lines above its own. Folders of one line do
 /// not use each other.
-const ORDER: [&[&str]; 14] = [
+const ORDER: [&[&str]; 15] = [
     &["crates/engine", "crates/testbed"],
     &["crates/ring"],
     &["crates/link"],
@@ -25,6 +25,7 @@ const ORDER: [&[&str]; 14] = [
     &["crates/tokio", "layers/job"],
     &["layers/splitc", "layers/am", "layers/udm"],
     &["layers/locks", "layers/crl"],
+    &["faces/boundary"],
     &["faces/c", "faces/python", "faces/splitc", "faces/am"],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
@@ -131,6 +132,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-cli", "faces/cli"),
         ("hamlyn-splitcc", "faces/splitcc"),
         ("hamlyn-splitc-c", "faces/splitc"),
+        ("hamlyn-boundary", "faces/boundary"),
         ("hamlyn-am-c", "faces/am"),
         ("hamlyn-sim", "lab/sim"),
         ("hamlyn-counted", "lab/counted"),

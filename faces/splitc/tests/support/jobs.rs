@@ -155,6 +155,20 @@ impl Outcome {
     }
 }
 
+/// Runs a program that says that it passed. Gives its standard error.
+pub(crate) fn passes(command: &mut Command) -> String {
+    let outcome = Outcome::of(command);
+    let (out, errors) = (&outcome.out, &outcome.errors);
+    assert_eq!(outcome.status, Some(0), "{command:?}: {out}{errors}");
+    assert!(out.contains("passed"), "{command:?}: {out}{errors}");
+    outcome.errors
+}
+
+/// Each process of a job says that all was right.
+pub(crate) fn each_passed(outcome: &Outcome, procs: usize) {
+    outcome.each_said(procs, |proc| format!("process {proc} of {procs} passed"));
+}
+
 /// The output of a command, if it ends well.
 pub(crate) fn answer(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)
