@@ -25,12 +25,14 @@
 
 pub mod atomicity;
 mod boundary;
+pub mod crl;
 mod group;
 mod library;
 pub mod messages;
 mod node;
 mod object;
 pub mod progress;
+mod regions;
 pub mod report;
 mod running;
 pub mod setup;

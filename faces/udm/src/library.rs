@@ -8,6 +8,7 @@ use hamlyn_boundary::{Absence, Claim, Handles, Owner, Place};
 
 use crate::group::{Description, Hosts, OpenGroup};
 use crate::object::Object;
+use crate::regions::Regions;
 use crate::status::{Code, Failure};
 
 const END_POINT: u8 = 5;
@@ -15,6 +16,7 @@ const END_POINT: u8 = 5;
 pub(crate) struct Library {
     objects: RefCell<Handles<Rc<Object>>>,
     groups: RefCell<Vec<Weak<OpenGroup>>>,
+    pub(crate) crl: RefCell<Option<Rc<Regions>>>,
     _claim: Claim,
 }
 
@@ -62,6 +64,7 @@ pub(crate) fn current_or_new() -> Result<Rc<Library>, Failure> {
             Ok(Library {
                 objects: RefCell::new(Handles::new(END_POINT)),
                 groups: RefCell::default(),
+                crl: RefCell::default(),
                 _claim: claim,
             })
         }),
@@ -77,7 +80,7 @@ pub(crate) fn close_if_unused() {
 
 impl Library {
     fn is_used(&self) -> bool {
-        self.objects.borrow().iter().next().is_some()
+        self.objects.borrow().iter().next().is_some() || self.crl.borrow().is_some()
     }
 
     #[inline]

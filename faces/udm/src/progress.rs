@@ -9,7 +9,7 @@ use crate::boundary::{outside, put_if_wanted};
 use crate::status::{Code, Failure};
 
 /// A wait of so many milliseconds: 0 polls, below 0 for ever.
-fn wait_in(milliseconds: i64) -> Wait {
+pub(crate) fn wait_in(milliseconds: i64) -> Wait {
     match milliseconds {
         0 => Wait::Poll,
         milliseconds => wait_of(milliseconds),

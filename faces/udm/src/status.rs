@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use hamlyn::host::HostError;
 use hamlyn_boundary::BadArgument;
+use hamlyn_crl::CrlError;
 use hamlyn_udm::{AtomError, Error, InjectError};
 
 /// Codes of `udm.h` and `crl.h`.
@@ -29,6 +30,14 @@ pub(crate) enum Code {
     TimedOut = 17,
     InHandler = 18,
     Unreachable = 19,
+    NoRegion = 32,
+    Mapped = 33,
+    OperationOpen = 34,
+    OperationNotOpen = 35,
+    NotMapped = 36,
+    WrongLength = 37,
+    NodeLost = 38,
+    Memory = 39,
 }
 
 /// An error on its way to C.
@@ -131,6 +140,40 @@ impl From<Error> for Failure {
     }
 }
 
+const OPERATION_OPEN: Failure = Failure::new(
+    Code::OperationOpen,
+    "an operation is open on the region at this node: end it first (rgn_end_read, rgn_end_write)",
+);
+const OPERATION_NOT_OPEN: Failure = Failure::new(
+    Code::OperationNotOpen,
+    "no such operation is open on the region: begin it first (rgn_start_read, rgn_start_write)",
+);
+
+impl From<CrlError> for Failure {
+    fn from(error: CrlError) -> Self {
+        let code = match &error {
+            CrlError::NoRegion { .. } => Code::NoRegion,
+            CrlError::Mapped { region, node } => {
+                let text = format!(
+                    "node {node} has {region} mapped: unmap it there (rgn_unmap), then destroy it"
+                );
+                return Self::of(Code::Mapped, &text);
+            }
+            CrlError::Open { .. } => return OPERATION_OPEN,
+            CrlError::NotOpen { .. } => return OPERATION_NOT_OPEN,
+            CrlError::Lost { .. } => Code::Lost,
+            CrlError::NodeLost { .. } => Code::NodeLost,
+            CrlError::TooLarge { .. } => Code::TooLong,
+            CrlError::Memory { .. } => Code::Memory,
+            CrlError::BroadcastLength { .. } => Code::WrongLength,
+            CrlError::TimedOut { .. } => Code::TimedOut,
+            CrlError::Nodes { .. } => Code::BadArgument,
+            _ => Code::Resource,
+        };
+        Self::of(code, &error)
+    }
+}
+
 /// The name of a code.
 const fn name_of(code: c_int) -> &'static CStr {
     match code {
@@ -154,6 +197,14 @@ const fn name_of(code: c_int) -> &'static CStr {
         17 => c"not in time",
         18 => c"called in a handler or a task",
         19 => c"a node could not be reached",
+        32 => c"no such region",
+        33 => c"the region is mapped",
+        34 => c"an operation is open",
+        35 => c"no such operation is open",
+        36 => c"no region is mapped at this address",
+        37 => c"a broadcast of another length",
+        38 => c"a node is gone, and operations of all nodes with it",
+        39 => c"no memory",
         _ => c"unknown",
     }
 }

@@ -13,6 +13,9 @@ pub(crate) const UDM: Library = Library {
     options: &["-lhamlyn_udm_c", "-lpthread"],
 };
 
+/// The parts of `regions_misuse.c`.
+pub(crate) const REGIONS_MISUSE: [&str; 5] = ["before", "arguments", "thread", "fork", "upcalls"];
+
 /// Runs a program as a job, each process of which says that all was right.
 pub(crate) fn each_passes(program: &std::path::Path, procs: usize, arguments: &[&str]) {
     let text = procs.to_string();
