@@ -1,5 +1,7 @@
 //! The things that a program, a handler and a task can do with a node, for each type of host.
 
+use std::time::Instant;
+
 use hamlyn::{Host, Wait};
 use hamlyn_udm::{AtomError, Error, InjectError, Message, Mode, Statistics, Udm};
 
@@ -129,8 +131,25 @@ impl<H: Host + 'static> Outside for Udm<State, H> {
         Udm::serve(self, wait)
     }
 
+    /// A message of a barrier, which the layer says is there, is not what the program waits for.
     fn await_message(&mut self, wait: Wait) -> Result<bool, Error> {
-        Udm::await_message(self, wait)
+        let begun = Instant::now();
+        let mut left = wait;
+        loop {
+            if Udm::peek(self)?.is_some() {
+                return Ok(true);
+            }
+            if left == Wait::Poll || !Udm::await_message(self, left)? {
+                return Ok(false);
+            }
+            if let Wait::For(span) = wait {
+                let rest = span.saturating_sub(begun.elapsed());
+                left = match rest.is_zero() {
+                    true => Wait::Poll,
+                    false => Wait::For(rest),
+                };
+            }
+        }
     }
 
     fn barrier(&mut self, wait: Wait) -> Result<(), Error> {

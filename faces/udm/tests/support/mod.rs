@@ -13,6 +13,17 @@ pub(crate) const UDM: Library = Library {
     options: &["-lhamlyn_udm_c", "-lpthread"],
 };
 
+/// The parts of `misuse.c`.
+pub(crate) const MISUSE: [&str; 7] = [
+    "before",
+    "arguments",
+    "handler",
+    "thread",
+    "fork",
+    "fork with upcalls",
+    "exit",
+];
+
 /// The parts of `regions_misuse.c`.
 pub(crate) const REGIONS_MISUSE: [&str; 5] = ["before", "arguments", "thread", "fork", "upcalls"];
 
