@@ -67,6 +67,7 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "arguments")) {
         crl_options options;
         rid_t region;
+        static char long_one[CRL_REGION_BYTES_MAX + 1];
         char *data, other = 0;
         memset(&options, 0, sizeof options);
         options.group.me = 1;
@@ -78,7 +79,7 @@ int main(int argc, char **argv) {
         GIVES(rgn_bcast_send(-1, &other), CRL_BAD_ARGUMENT, "broadcast");
         GIVES(rgn_bcast_send(1, NULL), CRL_BAD_ARGUMENT, "null");
         GIVES(rgn_bcast_recv(1, NULL), CRL_BAD_ARGUMENT, "null");
-        GIVES(rgn_bcast_send(CRL_REGION_BYTES_MAX + 1, calloc(CRL_REGION_BYTES_MAX + 1, 1)), CRL_TOO_LONG, "broadcast");
+        GIVES(rgn_bcast_send(CRL_REGION_BYTES_MAX + 1, long_one), CRL_TOO_LONG, "broadcast");
         GIVES(crl_messages_sent(NULL), CRL_BAD_ARGUMENT, "null");
         TRUE(rgn_map(77) == NULL);
         EQUAL(crl_last_status(), CRL_NO_REGION);

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part of this module")]
 
+#[path = "../../../splitc/tests/support/installed.rs"]
+pub(crate) mod installed;
 #[path = "../../../splitc/tests/support/jobs.rs"]
 mod jobs;
 
