@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::boundary::{either, inside, put};
-use crate::running::{CFunction, Function};
+use crate::node::{CFunction, Function};
 use crate::status::Failure;
 
 /// The mask of a call: bits that the register does not have are the layer's.

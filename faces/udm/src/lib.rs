@@ -10,8 +10,9 @@
 //! | `status` | codes and texts of errors |
 //! | `group` | groups that are open: interfaces that end points and CRL share |
 //! | `library` | the objects that the thread has open |
-//! | `node` | that which a program, a handler and a task can do, for each type of host |
-//! | `running` | the way out to handlers and tasks |
+//! | `node` | that which a program, a handler and a task can do, whatever the host |
+//! | `program` | the program's part of that |
+//! | `running` | the way out to handlers and tasks, and their part |
 //! | `object` | an end point as C knows it, in one thread or with upcalls |
 //! | `boundary` | the way in from C |
 //! | `setup`, `messages`, `atomicity`, `progress`, `report` | the functions of `udm.h` |
@@ -31,6 +32,7 @@ mod library;
 pub mod messages;
 mod node;
 mod object;
+mod program;
 pub mod progress;
 mod regions;
 pub mod report;

@@ -6,35 +6,18 @@ use std::ffi::c_void;
 use hamlyn::Host;
 use hamlyn_udm::{Arrival, AtomError, Call, Context, InjectError, Message};
 
-use crate::node::{Inside, NOTHING, State};
+use crate::node::{Function, Inside, NOTHING, State};
 use crate::status::{Code, Failure};
 
-/// `udm_function`.
-pub(crate) type CFunction = unsafe extern "C" fn(*mut c_void, *mut c_void);
-
-/// A function of the program with its end point and its argument.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Function {
-    pub(crate) udm: *mut c_void,
-    pub(crate) function: CFunction,
-    pub(crate) argument: *mut c_void,
-}
-
-// SAFETY: the first pointer is a number; the other one is not followed here, and the header says in
-// which thread the function gets it.
-unsafe impl Send for Function {}
-
-impl Function {
-    /// Runs it; its calls for its end point go to `inside` meanwhile.
-    fn run(self, inside: &mut dyn Inside) {
-        let inside: *mut (dyn Inside + '_) = inside;
-        // SAFETY: the same type, for longer than it is there; it is taken away below.
-        let inside: *mut (dyn Inside + 'static) = unsafe { std::mem::transmute(inside) };
-        let before = RUNNING.replace(Some((self.udm, inside)));
-        // SAFETY: the program gave it as a function of this type.
-        unsafe { (self.function)(self.udm, self.argument) };
-        RUNNING.set(before);
-    }
+/// Runs a function; its calls for its end point go to `inside` meanwhile.
+fn run(function: Function, inside: &mut dyn Inside) {
+    let inside: *mut (dyn Inside + '_) = inside;
+    // SAFETY: the same type, for longer than it is there; it is taken away below.
+    let inside: *mut (dyn Inside + 'static) = unsafe { std::mem::transmute(inside) };
+    let before = RUNNING.replace(Some((function.udm, inside)));
+    // SAFETY: the program gave it as a function of this type.
+    unsafe { (function.function)(function.udm, function.argument) };
+    RUNNING.set(before);
 }
 
 type Running = (*mut c_void, *mut (dyn Inside + 'static));
@@ -63,7 +46,7 @@ pub(crate) fn handler<H: Host + 'static>(
             stage: Stage::Arrived(arrival),
             next: &mut next,
         };
-        function.run(&mut handling);
+        run(function, &mut handling);
         match handling.stage {
             Stage::Extracted(call) => call,
             Stage::Arrived(arrival) => {
@@ -85,7 +68,7 @@ pub(crate) fn task<H: Host + 'static>(
     // All of it moves: its parts alone may not.
     move |context| {
         let function: Function = function;
-        function.run(&mut Task(context));
+        run(function, &mut Task(context));
     }
 }
 

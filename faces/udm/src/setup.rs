@@ -10,9 +10,9 @@ use hamlyn_udm::{Interrupt, Udm, UdmOptions};
 use crate::boundary::{inside, outside, protect, put};
 use crate::group::{CGroup, Description, Hosts};
 use crate::library::{close_if_unused, current, current_or_new};
-use crate::node::State;
+use crate::node::{CFunction, Function, State};
 use crate::object::{IN_HANDLER, Kind, Object, WithUpcalls};
-use crate::running::{CFunction, Function, running_of};
+use crate::running::running_of;
 use crate::status::{Code, Failure};
 
 /// `udm_options`.

@@ -60,3 +60,26 @@ fn a_rod_has_the_same_temperatures_on_any_number_of_nodes() {
         }
     }
 }
+
+/// The programs in C of `docs/user-direct-messaging.md` do what it says.
+#[test]
+fn the_programs_of_the_document_run() {
+    let document =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/user-direct-messaging.md");
+    let text = std::fs::read_to_string(document).unwrap();
+    let programs: Vec<&str> = text
+        .split("```c\n")
+        .skip(1)
+        .map(|rest| rest.split_once("```").unwrap().0)
+        .collect();
+    // Each of two nodes prints the sum of all numbers, and then the counter of both.
+    for (at, (program, line)) in programs.iter().zip(["1\n", "2\n"]).enumerate() {
+        let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("document_{at}.c"));
+        std::fs::write(&source, program).unwrap();
+        let program = UDM.compile_file(&source, "c99", &format!("document_{at}"), &[]);
+        let outcome = Outcome::of(launcher(&["-n", "2"]).arg(program));
+        assert_eq!(outcome.status, Some(0), "{}", outcome.errors);
+        assert_eq!(outcome.out, line.repeat(2));
+    }
+    assert_eq!(programs.len(), 2);
+}
