@@ -62,7 +62,8 @@ enum {
     UDM_RESOURCE = 3,         /* the system or the interface cannot; a handler's end point is broken */
     UDM_WOULD_BLOCK = 4,      /* no room at present */
     UDM_IN_USE = 5,           /* an end point of that name is open here */
-    UDM_QUOTA = 6,            /* the destination takes nothing, and the memory that it lends is full */
+    UDM_QUOTA = 6,            /* no room, and messages fill at least half of the memory that the
+                               * destination lends: it takes nothing */
     UDM_LOST = 7,             /* a node is gone */
     UDM_BAD_HANDLER = 8,      /* handlers are numbered from 0 to UDM_HANDLERS_MAX - 1 */
     UDM_BAD_NODE = 9,         /* nodes are numbered from 0 on */

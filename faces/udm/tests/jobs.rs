@@ -5,7 +5,9 @@ mod support;
 use std::path::PathBuf;
 use std::process::Command;
 
-use support::{Outcome, UDM, each_passed, each_passes, launcher, passes};
+use support::{
+    Outcome, UDM, each_passed, each_passes, launcher, mpirun, nothing_is_left_in, open_mpi, passes,
+};
 
 #[test]
 fn messages_of_every_length_arrive() {
@@ -77,4 +79,20 @@ fn nodes_meet_without_a_launcher() {
             });
         }
     });
+}
+
+#[test]
+fn mpirun_starts_a_job() {
+    let Some(directory) = open_mpi("mpirun_starts_a_job_of_udm") else {
+        return;
+    };
+    for name in ["messages", "regions"] {
+        let program = UDM.compile(&format!("{name}.c"), "gnu99", &format!("mpirun_{name}"));
+        for procs in [1, 2, 4] {
+            let mut command = mpirun(procs, &directory);
+            command.arg(&program).arg(procs.to_string());
+            each_passed(&Outcome::of(&mut command), procs);
+        }
+    }
+    nothing_is_left_in(directory);
 }

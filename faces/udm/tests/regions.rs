@@ -22,6 +22,8 @@ fn misuse_is_a_code() {
     for part in REGIONS_MISUSE {
         passes(Command::new(&program).arg(part));
     }
+    // Sanitizers need the memory that this one takes away.
+    passes(Command::new(&program).arg("memory"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,12 +67,25 @@ int main(int argc, char **argv) {
         GOOD(crl_finish(LONG));
     } else if (!strcmp(what, "arguments")) {
         crl_options options;
+        char names[2][64];
+        const char *addresses[2];
         rid_t region;
         static char long_one[CRL_REGION_BYTES_MAX + 1];
         char *data, other = 0;
+        addresses[0] = names[0];
+        addresses[1] = names[1];
         memset(&options, 0, sizeof options);
         options.group.me = 1;
         GIVES(crl_open(&options), CRL_BAD_ARGUMENT, "addresses");
+        options.group.me = 0;
+        options.group.name = "two";
+        options.group.nodes = 2;
+        options.group.addresses = addresses;
+        options.open_ms = 50;
+        snprintf(names[0], sizeof names[0], "crl-alone-%d", (int)getpid());
+        snprintf(names[1], sizeof names[1], "crl-never-%d", (int)getpid());
+        GIVES(crl_open(&options), CRL_UNREACHABLE, "node 1");
+        GIVES(rgn_barrier(), CRL_NOT_OPEN, "crl_init");
         GOOD(crl_init());
         TRUE(rgn_create(CRL_REGION_BYTES_MAX + 1) == crl_no_rid);
         EQUAL(crl_last_status(), CRL_TOO_LONG);
@@ -163,6 +177,21 @@ int main(int argc, char **argv) {
         GOOD(crl_init());
         /* The other way round. */
         EQUAL(udm_open(&udm, &options), UDM_IN_USE);
+        GOOD(crl_finish(LONG));
+    } else if (!strcmp(what, "memory")) {
+        struct rlimit limit;
+        unsigned made = 0;
+        GOOD(crl_init());
+        EQUAL(getrlimit(RLIMIT_AS, &limit), 0);
+        limit.rlim_cur = 0;
+        EQUAL(setrlimit(RLIMIT_AS, &limit), 0);
+        /* The allocator may have some of it. */
+        while (rgn_create(CRL_REGION_BYTES_MAX) != crl_no_rid) TRUE(++made < 1000);
+        EQUAL(crl_last_status(), CRL_MEMORY);
+        TRUE(strstr(crl_error_text(), "no memory for a region of 1048576 bytes") != NULL);
+        limit.rlim_cur = limit.rlim_max;
+        EQUAL(setrlimit(RLIMIT_AS, &limit), 0);
+        TRUE(rgn_create(CRL_REGION_BYTES_MAX) != crl_no_rid);
         GOOD(crl_finish(LONG));
     } else if (!strcmp(what, "exit")) {
         crl_on_error(crl_print_and_exit);
