@@ -1,6 +1,6 @@
-/* User Direct Messaging between the processes of a job (udm.h): each process throws dice and tells the
- * process that counts that sum. A count is kept by handlers, and read in a section. It is
- * examples/src/bin/census.rs in C, and gives the same counts.
+/* User Direct Messaging between the processes of a job (udm.h): each process throws dice and
+ * tells the process that counts that sum. A count is kept by handlers, and read in a section. It
+ * is examples/src/bin/census.rs in C, and gives the same counts.
  *
  *   cc census.c -o census -lhamlyn_udm
  *   hamlyn run -n 4 ./census 10000 */

@@ -1,5 +1,6 @@
-/* Shared memory in software (crl.h): a rod whose ends are held at 0 and 100 degrees. Each process has a
- * piece of it in a region, reads the edges of its neighbours, and computes until nothing changes any more.
+/* Shared memory in software (crl.h): a rod whose ends are held at 0 and 100 degrees. Each process
+ * has a piece of it in a region, reads the edges of its neighbours, and computes until nothing
+ * changes any more.
  *
  *   cc relax.c -o relax -lhamlyn_udm
  *   hamlyn run -n 4 ./relax 60 */

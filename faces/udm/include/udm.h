@@ -1,5 +1,6 @@
-/* User Direct Messaging for C and C++ (libhamlyn_udm): messages of a few words that run handlers, and
- * atomic sections. docs/user-direct-messaging.md has the rules; each function here says the rest.
+/* User Direct Messaging for C and C++ (libhamlyn_udm): messages of a few words that run handlers,
+ * and atomic sections. docs/user-direct-messaging.md has the rules; each function here says the
+ * rest.
  *
  *   hamlyn run -n 4 PROGRAM
  *
@@ -8,10 +9,10 @@
  *
  * All pointers: null is refused where it is not allowed; any other pointer must be readable, or
  * writable, as the function says, during the call. A udm_t * is a number: one that was closed is
- * UDM_NOT_OPEN. One thread of a process uses the library, the one that opened the first end point:
- * in others calls are UDM_WRONG_THREAD, except in handlers of UDM_THREAD. In a forked child they are
- * UDM_FORKED, until it opens an end point of its own. Handlers and tasks neither throw exceptions
- * nor jump out of themselves (longjmp): that ends the process.
+ * UDM_NOT_OPEN. One thread of a process uses the library, the one that opened the first end
+ * point: in others calls are UDM_WRONG_THREAD, except in handlers of UDM_THREAD. In a forked
+ * child they are UDM_FORKED, until it opens an end point of its own. Handlers and tasks neither
+ * throw exceptions nor jump out of themselves (longjmp): that ends the process.
  *
  * Times are milliseconds: 0 does not wait, below 0 waits for ever. */
 #ifndef UDM_H
@@ -59,7 +60,7 @@ enum {
     UDM_OK = 0,
     UDM_NOT_OPEN = 1,         /* the end point is none, or was closed */
     UDM_BAD_ARGUMENT = 2,     /* null, or out of range */
-    UDM_RESOURCE = 3,         /* the system or the interface cannot; a handler's end point is broken */
+    UDM_RESOURCE = 3,         /* the system or the interface cannot */
     UDM_WOULD_BLOCK = 4,      /* no room at present */
     UDM_IN_USE = 5,           /* an end point of that name is open here */
     UDM_QUOTA = 6,            /* no room, and messages fill at least half of the memory that the
@@ -93,9 +94,10 @@ const char *udm_error_text(void);
 
 /* Opening. */
 
-/* The nodes of a program. All zero: the job that `hamlyn run`, `mpirun` or `srun` has started, or a
- * job of one node. Otherwise a name that all nodes have in common, and the names of the interfaces
- * of all nodes ("name", or "host/name"), by number; that of this node is the one that it takes. */
+/* The nodes of a program. All zero: the job that `hamlyn run`, `mpirun` or `srun` has started, or
+ * a job of one node. Otherwise a name that all nodes have in common, and the names of the
+ * interfaces of all nodes ("name", or "host/name"), by number; that of this node is the one that
+ * it takes. */
 typedef struct udm_group {
     const char *name;
     uint32_t me;
@@ -117,31 +119,33 @@ typedef struct udm_options {
     udm_group group;
     const char *name;     /* of the end point, the same at all nodes; null: "main" */
     int interrupts;       /* UDM_SAFEPOINT and its like */
-    uint32_t queue_bytes; /* of messages that are taken out of the network and not extracted; 0: 64 MiB */
+    uint32_t queue_bytes; /* of messages that are taken out and not extracted; 0: 64 MiB */
     int64_t wait_ms;      /* the time that an injection waits for room; 0: for ever */
-    int64_t open_ms;      /* the time to wait for each node; 0: as the launcher says, or a minute */
+    int64_t open_ms;      /* to wait for each node; 0: as the launcher says, or a minute */
 } udm_options;
 
-/* Opens the end point. Blocks until all nodes have opened theirs, allocates, and connects to all. End
- * points of one group share its interface; one with UDM_THREAD comes before others of its group
- * (UDM_IN_USE). Set handlers before the first call that may run some, and begin with udm_barrier if
- * a node may end soon: a node tells nobody that it has met all others. */
+/* Opens the end point. Blocks until all nodes have opened theirs, allocates, and connects to all.
+ * End points of one group share its interface; one with UDM_THREAD comes before others of its
+ * group (UDM_IN_USE). Set handlers before the first call that may run some, and begin with
+ * udm_barrier if a node may end soon: a node tells nobody that it has met all others. */
 udm_status udm_open(udm_t **udm, const udm_options *options);
-/* Closes it. Messages that were injected are handed over before, for a second at most: UDM_TIMED_OUT
- * if some were not. It is closed all the same. */
+/* Closes it. Messages that were injected are handed over before, for a second at most:
+ * UDM_TIMED_OUT if some were not. It is closed all the same. */
 udm_status udm_close(udm_t *udm);
 udm_status udm_self(udm_t *udm, uint32_t *node);
 udm_status udm_nodes(udm_t *udm, uint32_t *nodes);
-/* Sets a handler, in place of an earlier one. A message without a handler is disposed of and counted. It runs in
- * an atomic section, extracts its message (udm_extract) or disposes of it, and may extract more. If
- * it ends without, that is done for it, and the call in which it ran is UDM_DISPOSE_FAILURE. */
+/* Sets a handler, in place of an earlier one. A message without a handler is disposed of and
+ * counted. A handler runs in an atomic section, extracts its message (udm_extract) or disposes of
+ * it, and may extract more. If it ends without, that is done for it, and the call in which it ran
+ * is UDM_DISPOSE_FAILURE; with UDM_THREAD the next call of the program is. Allocates. */
 udm_status udm_on(udm_t *udm, uint16_t handler, udm_function function, void *argument);
 
 /* Messages. These may be called in handlers, and all but the last four in tasks. */
 
-/* Injects a message of `count` words, UDM_WORDS_MAX at most, for a handler of a node, this one included. When it returns UDM_OK the
- * message is committed whole: it is extracted once, unless a node ends, and those of one node to
- * another arrive in order. Waits for room; handlers run meanwhile with UDM_SAFEPOINT. */
+/* Injects a message of `count` words, UDM_WORDS_MAX at most, for a handler of a node, this one
+ * included. When it returns UDM_OK the message is committed whole: it is extracted once, unless a
+ * node ends, and those of one node to another arrive in order. Waits for room; handlers run
+ * meanwhile with UDM_SAFEPOINT. */
 udm_status udm_inject(udm_t *udm, uint32_t to, uint16_t handler, size_t count, const uint32_t *words);
 /* The same if there is room now: UDM_WOULD_BLOCK or UDM_QUOTA if there is none. */
 udm_status udm_injectc(udm_t *udm, uint32_t to, uint16_t handler, size_t count, const uint32_t *words);
@@ -186,23 +190,24 @@ static inline udm_status udm_dispose(udm_t *udm) { return udm_extract(udm, NULL)
 
 /* UAC := UAC or mask. UDM_PROTECTION if the mask has a bit of the layer. */
 udm_status udm_beginatom(udm_t *udm, unsigned mask);
-/* UAC := UAC and not mask; runs handlers that have waited for it, 64 at most. UDM_DISPOSE_FAILURE in
- * a handler that has not extracted its message. A handler is a section until it returns: handlers
- * do not run in it, even if it has ended its section. */
+/* UAC := UAC and not mask; runs handlers that have waited for it, 64 at most. UDM_DISPOSE_FAILURE
+ * in a handler that has not extracted its message. A handler is a section until it returns:
+ * handlers do not run in it, even if it has ended its section. */
 udm_status udm_endatom(udm_t *udm, unsigned mask);
 udm_status udm_uac(udm_t *udm, unsigned *bits);
 /* Runs a task when handlers run next outside of a section, after those that were spawned before.
  * Allocates. A task is no section. */
 udm_status udm_spawn(udm_t *udm, udm_function task, void *argument);
 
-/* Progress. For the program alone: UDM_IN_HANDLER in handlers and tasks. Numbers of handlers that ran
- * may be null. */
+/* Progress. For the program alone: UDM_IN_HANDLER in handlers and tasks. Numbers of handlers that
+ * ran may be null. */
 
 /* Runs the handlers of messages that are there, `most` at most. Does not wait. */
 udm_status udm_poll(udm_t *udm, size_t most, size_t *ran);
 /* Waits until a message is there or a node is lost, and runs handlers. None may have run. */
 udm_status udm_wait(udm_t *udm, int64_t milliseconds, size_t *ran);
-/* Waits until a message is there, or a node is lost, and runs no handler: UDM_TIMED_OUT if no message is there. */
+/* Waits until a message is there, or a node is lost, and runs no handler: UDM_TIMED_OUT if no
+ * message is there. */
 udm_status udm_await(udm_t *udm, int64_t milliseconds);
 /* Waits until all nodes have entered this barrier, in each of its rounds so long after the last
  * message; handlers run meanwhile. On one host, messages that had been injected before have been
@@ -217,8 +222,8 @@ udm_status udm_flush(udm_t *udm, int64_t milliseconds);
 udm_status udm_lost(udm_t *udm, uint32_t node);
 
 enum { UDM_DIRECT = 0, UDM_BUFFERED = 1 };
-/* The case of delivery to a node of this host; `waiting_bytes`, which may be null, is an upper bound
- * of the bytes that wait in its memory. */
+/* The case of delivery to a node of this host; `waiting_bytes`, which may be null, is an upper
+ * bound of the bytes that wait in its memory. */
 udm_status udm_mode(udm_t *udm, uint32_t node, int *mode, uint64_t *waiting_bytes);
 
 /* Counts since the end point was opened; none falls. */
@@ -250,8 +255,8 @@ typedef struct udm_event {
     uint64_t limit_bytes;
     char reason[96]; /* a text that ends with a zero */
 } udm_event;
-/* The next event of the end point's group, which each is told once: UDM_EVENT_NONE if there is none.
- * Does not wait. */
+/* The next event of the end point's group, which each is told once: UDM_EVENT_NONE if there is
+ * none. Does not wait. */
 udm_status udm_next_event(udm_t *udm, udm_event *event);
 
 #include "udm_forms.h"

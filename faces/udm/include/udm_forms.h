@@ -1,5 +1,5 @@
-/* udm_inject0 to udm_inject14 and udm_injectc0 to udm_injectc14: a message of so many words, each an
- * argument. For udm.h, which includes it.
+/* udm_inject0 to udm_inject14 and udm_injectc0 to udm_injectc14: a message of so many words, each
+ * an argument. For udm.h, which includes it.
  *
  *   udm_inject2(udm, to, handler, w0, w1) */
 #ifndef UDM_FORMS_H

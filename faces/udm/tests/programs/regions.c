@@ -1,4 +1,5 @@
-/* Every function of crl.h, in a job: each node counts in shared regions, and looks at the others'. */
+/* Every function of crl.h, in a job: each node counts in shared regions, and looks at the
+ * others'. */
 #define CHECK_TEXT crl_error_text
 #include "crl.h"
 #include "check.h"

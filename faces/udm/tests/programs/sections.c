@@ -1,4 +1,5 @@
-/* Sections, messages that are shown and extracted, handlers that take several, tasks, the register. */
+/* Sections, messages that are shown and extracted, handlers that take several, tasks, the
+ * register. */
 #include "job.h"
 
 enum { COUNT = 0, FORGET = 1, TAKE = 2, ANSWER = 3, SPAWN = 4, NEXT = 5 };
@@ -201,7 +202,8 @@ int main(int argc, char **argv) {
     GOOD(udm_poll(udm, 1, NULL));
     EQUAL(orders, 5);
 
-    /* Each node asks each. The barrier's messages of others may have come in the middle of the above. */
+    /* Each node asks each. The barrier's messages of others may have come in the middle of the
+     * above. */
     GOOD(udm_barrier(udm, LONG));
     for (word = 0; word < nodes; word++) GOOD(udm_inject1(udm, word, ANSWER, 0));
     UNTIL(answers == nodes);

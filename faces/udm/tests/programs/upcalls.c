@@ -1,4 +1,5 @@
-/* Handlers in a thread of their own: they run while the program computes, and never in its sections. */
+/* Handlers in a thread of their own: they run while the program computes, and never in its
+ * sections. */
 #include "job.h"
 
 #include <pthread.h>
