@@ -29,3 +29,9 @@ fn misuse_is_a_code() {
         }
     }
 }
+
+#[test]
+fn messages_and_operations_allocate_nothing() {
+    let program = UDM.compile("allocations.c", "gnu99", "allocations");
+    passes(&mut Command::new(&program));
+}
