@@ -1,6 +1,7 @@
 //! A face as one thread of the process has it open.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::process;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +10,23 @@ use std::thread::LocalKey;
 use hamlyn::forks::Birth;
 
 /// The place of a thread for what it has open.
-pub type Place<L> = RefCell<Option<(Birth, Rc<L>)>>;
+pub type Place<L> = RefCell<Option<Opened<L>>>;
+
+/// Something that a thread has opened. A forked child closes nothing of it: not even when it exits.
+#[derive(Debug)]
+pub struct Opened<L> {
+    birth: Birth,
+    open: ManuallyDrop<Rc<L>>,
+}
+
+impl<L> Drop for Opened<L> {
+    fn drop(&mut self) {
+        if self.birth.is_here() {
+            // SAFETY: it is dropped here alone, and not used after that.
+            unsafe { ManuallyDrop::drop(&mut self.open) };
+        }
+    }
+}
 
 /// Leads each thread to what it has open: one thread of a process at a time, and nobody in a forked
 /// child.
@@ -52,12 +69,13 @@ impl<L> Owner<L> {
     /// That which this thread has open.
     #[inline]
     pub fn current(&self) -> Result<Rc<L>, Absence> {
-        let found = self.place.try_with(|place| place.borrow().clone());
-        match found.ok().flatten() {
-            Some((birth, open)) if birth.is_here() => Ok(open),
-            Some(_) => Err(Absence::Forked),
-            None => Err(self.absence()),
-        }
+        let found = self.place.try_with(|place| match &*place.borrow() {
+            Some(opened) if opened.birth.is_here() => Ok(Rc::clone(&opened.open)),
+            Some(_) => Err(Some(Absence::Forked)),
+            None => Err(None),
+        });
+        let found = found.unwrap_or(Err(None));
+        found.map_err(|absence| absence.unwrap_or_else(|| self.absence()))
     }
 
     #[cold]
@@ -91,7 +109,10 @@ impl<L> Owner<L> {
             return Err(busy);
         }
         let open = Rc::new(make(Claim(&self.process))?);
-        let opened = (Birth::here(), Rc::clone(&open));
+        let opened = Opened {
+            birth: Birth::here(),
+            open: ManuallyDrop::new(Rc::clone(&open)),
+        };
         self.place.with(|place| *place.borrow_mut() = Some(opened));
         Ok(open)
     }
@@ -101,8 +122,8 @@ impl<L> Owner<L> {
         // Nothing is left while the thread ends.
         let _ = self.place.try_with(|place| {
             let mut place = place.borrow_mut();
-            if place.as_ref().is_some_and(|(birth, _)| !birth.is_here()) {
-                std::mem::forget(place.take());
+            if place.as_ref().is_some_and(|opened| !opened.birth.is_here()) {
+                *place = None;
             }
         });
     }
@@ -149,10 +170,10 @@ mod tests {
         assert_eq!(absence(), Absence::OtherThread);
         drop(open);
         assert_eq!(absence(), Absence::Closed);
-        std::thread::scope(|scope| {
-            // A thread that ends closes what it has.
-            scope.spawn(|| drop(OWNER.open("busy", |claim| Ok((9, claim))).unwrap()));
-        });
+        // A thread that ends closes what it has; a scope would not wait for that.
+        let other =
+            std::thread::spawn(|| drop(OWNER.open("busy", |claim| Ok((9, claim))).unwrap()));
+        other.join().unwrap();
         assert_eq!(absence(), Absence::Closed);
     }
 }

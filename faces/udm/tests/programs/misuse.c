@@ -14,6 +14,21 @@ static void nothing(udm_t *u, void *argument) {
     ran++;
 }
 
+static volatile int is_in_handler, is_to_go_on;
+static pthread_t program;
+
+static void holds(udm_t *u, void *argument) {
+    (void)argument;
+    GOOD(udm_dispose(u));
+    /* The end of a call of the program runs handlers, too. */
+    if (pthread_equal(pthread_self(), program)) {
+        GOOD(udm_inject0(u, 0, 1));
+        return;
+    }
+    is_in_handler = 1;
+    while (!is_to_go_on) {}
+}
+
 static void all_give(udm_t *u, int code) {
     udm_message message;
     udm_statistics statistics;
@@ -273,12 +288,19 @@ int main(int argc, char **argv) {
         int status;
         pid_t child;
         open_node(UDM_THREAD);
+        program = pthread_self();
+        GOOD(udm_on(udm, 1, holds, NULL));
+        GOOD(udm_inject0(udm, 0, 1));
+        while (!is_in_handler) {}
+        /* The thread of the handlers has all in hand, and the child, which lacks it, exits. */
         child = fork();
         if (child == 0) {
+            alarm(60);
             all_give(udm, UDM_FORKED);
             return 0;
         }
         EQUAL(waitpid(child, &status, 0), child);
+        is_to_go_on = 1;
         EQUAL(status, 0);
         EQUAL(close_node(), 0);
     } else if (!strcmp(what, "exit")) {
