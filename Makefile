@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-am install-command am splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-am install-udm install-command am udm splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -55,13 +55,13 @@ library: tools
 	@echo "== building the library for C (release)"
 	$(CARGO) build --release --locked -p hamlyn-c
 
-# Where the library and the command go (docs/install.md). Under sudo nothing is built: what `make library am build`
+# Where the library and the command go (docs/install.md). Under sudo nothing is built: what `make library am udm build`
 # has built is installed.
 PREFIX ?= /usr/local
 DESTDIR ?=
 LIBDIR ?= $(PREFIX)/lib
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-install: install-library install-am install-command
+install: install-library install-am install-udm install-command
 
 install-library: $(if $(SUDO_UID),,library)
 	faces/c/packaging/install.sh target/release/libhamlyn_c.a $(VERSION) "$(PREFIX)" "$(DESTDIR)" "$(LIBDIR)"
@@ -73,6 +73,14 @@ am: tools
 
 install-am: $(if $(SUDO_UID),,am)
 	LIBRARY=hamlyn_am FACE=faces/am faces/c/packaging/install.sh target/release/libhamlyn_am_c.a $(VERSION) "$(PREFIX)" "$(DESTDIR)" "$(LIBDIR)"
+
+# User Direct Messaging and CRL for C: udm.h, crl.h and libhamlyn_udm.
+udm: tools
+	@echo "== building User Direct Messaging for C (release)"
+	$(CARGO) build --release --locked -p hamlyn-udm-c
+
+install-udm: $(if $(SUDO_UID),,udm)
+	LIBRARY=hamlyn_udm FACE=faces/udm faces/c/packaging/install.sh target/release/libhamlyn_udm_c.a $(VERSION) "$(PREFIX)" "$(DESTDIR)" "$(LIBDIR)"
 
 install-command: $(if $(SUDO_UID),,build)
 	packaging/command.sh target/release/hamlyn "$(PREFIX)" "$(DESTDIR)"

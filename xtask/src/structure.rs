@@ -16,7 +16,7 @@ const CIRCLES: &str = "xtask/data/circles.txt";
 
 /// From the bottom to the top; a crate uses those of lines above its own. Folders of one line do
 /// not use each other.
-const ORDER: [&[&str]; 14] = [
+const ORDER: [&[&str]; 15] = [
     &["crates/engine", "crates/testbed"],
     &["crates/ring"],
     &["crates/link"],
@@ -25,7 +25,14 @@ const ORDER: [&[&str]; 14] = [
     &["crates/tokio", "layers/job"],
     &["layers/splitc", "layers/am", "layers/udm"],
     &["layers/locks", "layers/crl"],
-    &["faces/c", "faces/python", "faces/splitc", "faces/am"],
+    &["faces/boundary"],
+    &[
+        "faces/c",
+        "faces/python",
+        "faces/splitc",
+        "faces/am",
+        "faces/udm",
+    ],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
     &["lab/programs"],
@@ -127,11 +134,14 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-am", "layers/am"),
         ("hamlyn-locks", "layers/locks"),
         ("hamlyn-crl", "layers/crl"),
+        ("hamlyn-udm", "layers/udm"),
         ("hamlyn-c", "faces/c"),
         ("hamlyn-cli", "faces/cli"),
         ("hamlyn-splitcc", "faces/splitcc"),
         ("hamlyn-splitc-c", "faces/splitc"),
+        ("hamlyn-boundary", "faces/boundary"),
         ("hamlyn-am-c", "faces/am"),
+        ("hamlyn-udm-c", "faces/udm"),
         ("hamlyn-sim", "lab/sim"),
         ("hamlyn-counted", "lab/counted"),
         ("hamlyn-programs", "lab/programs"),

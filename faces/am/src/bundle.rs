@@ -11,7 +11,7 @@ use crate::boundary::{call, call_outside, put, wait_of};
 use crate::library::Library;
 use crate::returned;
 use crate::state::BundleObject;
-use crate::status::{Code, Failure, NOT_SENT};
+use crate::status::{Code, Failure, NOT_SENT, TOO_MANY};
 
 const AM_SEQ: c_int = 0;
 const AM_PAR: c_int = 1;
@@ -25,7 +25,7 @@ const PARALLEL: Failure =
 pub(crate) fn allocate(library: &Library) -> Result<Rc<BundleObject>, Failure> {
     let bundle = library.node.bundle()?;
     let mut bundles = library.bundles.borrow_mut();
-    let (_, made) = bundles.insert(|handle| {
+    let made = bundles.insert(|handle| {
         Rc::new(BundleObject {
             handle,
             bundle,
@@ -33,6 +33,7 @@ pub(crate) fn allocate(library: &Library) -> Result<Rc<BundleObject>, Failure> {
             blocked: Cell::new(None),
         })
     });
+    let (_, made) = made.ok_or(TOO_MANY)?;
     Ok(Rc::clone(made))
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use hamlyn_am::{Call, Incoming, Operation, Reason};
 
-use crate::handle::running;
+use crate::kind;
 use crate::state::{Dialect, EndpointShared, Handler};
 
 /// The message whose handler runs.
@@ -64,7 +64,7 @@ fn with_token(
 ) {
     let serial = SERIAL.get().wrapping_add(1);
     SERIAL.set(serial);
-    let token = running(serial);
+    let token = hamlyn_boundary::serial(kind::RUNNING, serial);
     let before = RUNNING.replace(Some(Running {
         token,
         endpoint: Rc::as_ptr(endpoint),

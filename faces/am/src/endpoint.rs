@@ -12,7 +12,7 @@ use crate::library::Library;
 use crate::names::CName;
 use crate::returned;
 use crate::state::{BundleObject, EndpointObject, EndpointShared, TAG_NONE, tag_of};
-use crate::status::Failure;
+use crate::status::{Failure, TOO_MANY};
 
 /// Makes an endpoint in a bundle.
 pub(crate) fn allocate(
@@ -22,7 +22,7 @@ pub(crate) fn allocate(
     let endpoint = bundle.bundle.endpoint()?;
     let name = endpoint.name()?;
     let mut endpoints = library.endpoints.borrow_mut();
-    let (_, made) = endpoints.insert(|handle| {
+    let made = endpoints.insert(|handle| {
         let shared = EndpointShared {
             handle,
             dialect: library.dialect,
@@ -40,6 +40,7 @@ pub(crate) fn allocate(
             endpoint: RefCell::new(endpoint),
         })
     });
+    let (_, made) = made.ok_or(TOO_MANY)?;
     returned::set_default(made)?;
     Ok(Rc::clone(made))
 }

@@ -12,11 +12,10 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `status`, `handle` | codes and texts of errors; the numbers by which C knows objects |
+//! | `status`, `kind` | codes of errors; the kinds of objects that C knows by numbers |
 //! | `state`, `translations`, `library` | the objects that a thread has open |
-//! | `environment` | settings of the environment |
 //! | `dispatch`, `policy` | the way out to handlers; the default one for messages that come back |
-//! | `boundary` | the way in from C |
+//! | `boundary` | the way in from C, over `hamlyn_boundary` |
 //! | `setup`, `bundle`, `endpoint`, `translation`, `handlers` | functions on the objects |
 //! | `request`, `token`, `returned` | requests; questions and replies of handlers; messages that come back |
 //! | `names` | names as values and texts, published and looked up |
@@ -32,9 +31,8 @@ pub mod bundle;
 mod collective;
 mod dispatch;
 pub mod endpoint;
-mod environment;
-mod handle;
 pub mod handlers;
+mod kind;
 mod library;
 pub mod names;
 mod policy;

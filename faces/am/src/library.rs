@@ -4,18 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hamlyn::forks::Birth;
 use hamlyn::host::process::Options;
 use hamlyn::{ManagerOptions, Wait};
 use hamlyn_am::{Node, NodeOptions};
+use hamlyn_boundary::{Absence, Claim, Handles, Owner, Place, setting};
 use hamlyn_job::Job;
 
 use crate::collective::Collective;
-use crate::environment::setting;
-use crate::handle::{Handles, Kind, NO_BUNDLE, NO_ENDPOINT};
+use crate::kind;
 use crate::policy::{self, Policy};
 use crate::state::{BundleObject, Dialect, EndpointObject, Kept, OwnReturned};
 use crate::status::{Code, Failure};
@@ -55,23 +53,16 @@ pub(crate) struct Library {
     pub(crate) dialect: Dialect,
     /// Calls of `AM_Init` without one of `AM_Terminate`.
     pub(crate) started: Cell<u32>,
-    birth: Birth,
-    /// The last, so that it ends after all that is in it.
+    /// After all that is in it.
     pub(crate) node: Node,
-}
-
-/// A thread of this process has the library open.
-static IS_OPEN: AtomicBool = AtomicBool::new(false);
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        IS_OPEN.store(false, Ordering::Release);
-    }
+    _claim: Claim,
 }
 
 thread_local! {
-    static LIBRARY: RefCell<Option<Rc<Library>>> = const { RefCell::new(None) };
+    static LIBRARY: Place<Library> = const { RefCell::new(None) };
 }
+
+static OWNER: Owner<Library> = Owner::new(&LIBRARY);
 
 const NOT_INIT: Failure = Failure::new(Code::NotInit, "call AM_Init first");
 const OTHER_THREAD: Failure = Failure::resource(
@@ -81,14 +72,16 @@ const OTHER_THREAD: Failure = Failure::resource(
 /// The library of this thread.
 #[inline]
 pub(crate) fn current() -> Result<Rc<Library>, Failure> {
-    let found = LIBRARY.try_with(|library| library.borrow().clone());
-    match found.ok().flatten() {
-        Some(library) if library.birth.is_here() => Ok(library),
-        Some(_) => Err(NOT_INIT),
-        None if IS_OPEN.load(Ordering::Acquire) && !Birth::is_of_a_child() => Err(OTHER_THREAD),
-        None => Err(NOT_INIT),
-    }
+    OWNER.current().map_err(|absence| match absence {
+        Absence::OtherThread => OTHER_THREAD,
+        Absence::Closed | Absence::Forked => NOT_INIT,
+    })
 }
+
+const NO_BUNDLE: Failure =
+    Failure::bad("the bundle is none, or was freed: use one of AM_AllocateBundle");
+const NO_ENDPOINT: Failure =
+    Failure::bad("the endpoint is none, or was freed: use one of AM_AllocateEndpoint");
 
 impl Library {
     pub(crate) fn bundle(&self, handle: *const c_void) -> Result<Rc<BundleObject>, Failure> {
@@ -114,22 +107,16 @@ pub(crate) fn open(
     host: Options,
     manager: ManagerOptions,
 ) -> Result<Rc<Library>, Failure> {
-    if IS_OPEN.swap(true, Ordering::AcqRel) && !Birth::is_of_a_child() {
-        return Err(OTHER_THREAD);
-    }
-    let opened = open_alone(dialect, host, manager);
-    if opened.is_err() {
-        IS_OPEN.store(false, Ordering::Release);
-    }
-    let library = Rc::new(opened?);
-    LIBRARY.with(|place| *place.borrow_mut() = Some(library.clone()));
-    Ok(library)
+    OWNER.open(OTHER_THREAD, |claim| {
+        open_alone(dialect, host, manager, claim)
+    })
 }
 
 fn open_alone(
     dialect: Dialect,
     host: Options,
     manager: ManagerOptions,
+    claim: Claim,
 ) -> Result<Library, Failure> {
     let deadline = match seconds(DEADLINE_VARIABLE)?.unwrap_or(DEADLINE) {
         Duration::ZERO => Wait::Forever,
@@ -140,28 +127,32 @@ fn open_alone(
     let manager =
         hamlyn::open_with(host, manager).map_err(|error| Failure::of(Code::Resource, &error))?;
     Ok(Library {
-        bundles: RefCell::new(Handles::new(Kind::Bundle)),
-        endpoints: RefCell::new(Handles::new(Kind::Endpoint)),
-        kept: RefCell::new(Handles::new(Kind::Kept)),
+        bundles: RefCell::new(Handles::new(kind::BUNDLE)),
+        endpoints: RefCell::new(Handles::new(kind::ENDPOINT)),
+        kept: RefCell::new(Handles::new(kind::KEPT)),
         returned: RefCell::default(),
         own_returned: Cell::new(0),
         spmd: RefCell::default(),
         deadline: Cell::new(deadline),
         dialect,
         started: Cell::new(0),
-        birth: Birth::here(),
         node: Node::new(manager, options)?,
+        _claim: claim,
     })
 }
 
 fn seconds(variable: &str) -> Result<Option<Duration>, Failure> {
-    setting(variable, "a number of seconds", hamlyn_job::seconds)
+    Ok(setting(
+        variable,
+        "a number of seconds",
+        hamlyn_job::seconds,
+    )?)
 }
 
 fn number(variable: &str) -> Result<Option<u16>, Failure> {
-    setting(variable, "a number below 65,536", |value| {
+    Ok(setting(variable, "a number below 65,536", |value| {
         value.parse().ok()
-    })
+    })?)
 }
 
 /// Options of the node: the layer's own, longer medium messages, and those of the environment.
@@ -176,18 +167,9 @@ fn node_options() -> Result<NodeOptions, Failure> {
     })
 }
 
-/// Forgets what a forked child has of its parent's library: nothing of it may be closed here.
+/// Forgets what a forked child has of its parent's library.
 pub(crate) fn forget_of_parent() {
-    LIBRARY.with(|place| {
-        let mut place = place.borrow_mut();
-        if place
-            .as_ref()
-            .is_some_and(|library| !library.birth.is_here())
-        {
-            std::mem::forget(place.take());
-            IS_OPEN.store(false, Ordering::Release);
-        }
-    });
+    OWNER.forget_of_parent();
 }
 
 /// Time in which what was sent last is handed to its links.
@@ -199,9 +181,9 @@ pub(crate) fn close(library: &Rc<Library>) {
     let _ = library.node.flush(FLUSH);
     library.spmd.take();
     library.returned.take();
-    *library.kept.borrow_mut() = Handles::new(Kind::Kept);
-    *library.endpoints.borrow_mut() = Handles::new(Kind::Endpoint);
-    *library.bundles.borrow_mut() = Handles::new(Kind::Bundle);
+    *library.kept.borrow_mut() = Handles::new(kind::KEPT);
+    *library.endpoints.borrow_mut() = Handles::new(kind::ENDPOINT);
+    *library.bundles.borrow_mut() = Handles::new(kind::BUNDLE);
     let _ = library.node.flush(FLUSH);
-    LIBRARY.with(|place| place.take());
+    OWNER.close();
 }

@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::dispatch::Back;
-use crate::environment::setting;
+use hamlyn_boundary::setting;
+
 use crate::status::Failure;
 
 /// The action of the default handler 0.

@@ -55,10 +55,7 @@ pub unsafe extern "C" fn hamlyn_am_init_named(dialect: c_int, name: *const c_cha
 /// `AM_Terminate`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamlyn_am_terminate() -> c_int {
-    protect(|| {
-        forget_of_parent();
-        Ok(())
-    });
+    forget_of_parent();
     call_outside(|library| {
         let left = library.started.get().saturating_sub(1);
         library.started.set(left);

@@ -1,11 +1,11 @@
 //! Codes of errors, and the text of the last one.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
 
 use hamlyn::host::HostError;
 use hamlyn_am::{CallError, Error};
+use hamlyn_boundary::BadArgument;
 
 /// Result of a call: the numbers of `am.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +49,9 @@ impl Failure {
     }
 }
 
+pub(crate) const TOO_MANY: Failure =
+    Failure::resource("a million of these are there: free some, or answer requests");
+
 pub(crate) const NOT_SENT: Failure = Failure::new(
     Code::NotSent,
     "the message was not sent: it has no credit or no room now; poll the bundle, and send it again",
@@ -87,27 +90,25 @@ impl From<CallError> for Failure {
     }
 }
 
-/// A text, and the form of it that C was shown last.
-type Last = (Cow<'static, str>, Option<CString>);
-
-thread_local! {
-    static LAST: RefCell<Last> = const { RefCell::new((Cow::Borrowed(""), None)) };
+impl From<BadArgument> for Failure {
+    fn from(bad: BadArgument) -> Self {
+        Self {
+            code: Code::BadArg,
+            text: bad.0,
+        }
+    }
 }
 
-/// Keeps the text of an error of this thread, and gives its code.
-pub(crate) fn tell(failure: Failure) -> c_int {
-    // No text is kept while the thread ends.
-    let _ = LAST.try_with(|last| last.borrow_mut().0 = failure.text);
-    failure.code as c_int
+impl hamlyn_boundary::Failure for Failure {
+    const FAULT: c_int = Code::Resource as c_int;
+
+    fn into_parts(self) -> (c_int, Cow<'static, str>) {
+        (self.code as c_int, self.text)
+    }
 }
 
 /// The text of the last error of this thread, with the remedy.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamlyn_am_error_text() -> *const c_char {
-    let text = LAST.try_with(|last| {
-        let (text, shown) = &mut *last.borrow_mut();
-        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-        shown.insert(text).as_ptr()
-    });
-    text.unwrap_or(c"".as_ptr())
+    hamlyn_boundary::error_text()
 }

@@ -4,14 +4,15 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use hamlyn_am::{Call, CallError, Deferred, Endpoint, Error, Tag};
+use hamlyn_boundary::kind_of;
 
 use crate::boundary::{arguments, bytes, call, put};
 use crate::dispatch::{Running, RunningMessage, is_running, running_of};
-use crate::handle::{Kind, kind_of};
+use crate::kind;
 use crate::library::{Library, MEDIUM_BYTES_MAX};
 use crate::names::CName;
 use crate::state::{EndpointShared, Kept, tag_of};
-use crate::status::Failure;
+use crate::status::{Failure, TOO_MANY};
 
 const STALE: Failure = Failure::resource(
     "the token is none, or its handler has returned: keep it (AMX_KeepToken) to reply later",
@@ -114,7 +115,8 @@ pub unsafe extern "C" fn hamlyn_am_keep_token(token: *mut c_void, kept: *mut *mu
         let (request, endpoint) =
             with_call(token, |call, endpoint| Ok((call.defer()?, endpoint.handle)))?;
         let mut requests = library.kept.borrow_mut();
-        let (handle, _) = requests.insert(|_| Kept { request, endpoint });
+        let object = requests.insert(|_| Kept { request, endpoint });
+        let (handle, _) = object.ok_or(TOO_MANY)?;
         put(kept, handle)
     })
 }
@@ -138,7 +140,7 @@ fn reply(
     now: impl FnOnce(&mut Call<'_>) -> Result<(), CallError>,
     later: impl FnOnce(&Endpoint, Deferred) -> Result<(), Error>,
 ) -> Result<(), Failure> {
-    if kind_of(token) != Kind::Kept as u64 {
+    if kind_of(token) != kind::KEPT {
         return with_call(token, |call, _| Ok(now(call)?));
     }
     if is_running() {

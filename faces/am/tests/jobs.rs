@@ -5,7 +5,9 @@ mod support;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{AM, Outcome, each_passed, hamlyn, launcher, mpirun, nothing_is_left_in, open_mpi};
+use support::{
+    AM, Outcome, each_passed, hamlyn, launcher, mpirun, nothing_is_left_in, on_two_hosts, open_mpi,
+};
 
 /// Each process of a job says that all was right, and that it leaves.
 fn passed(outcome: &Outcome, procs: usize) {
@@ -137,37 +139,24 @@ fn a_job_may_have_processes_on_two_hosts() {
     let Some(testbed) = hamlyn_testbed::Testbed::or_skip(2) else {
         return;
     };
-    let directory = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let mut table = String::new();
-    for host in testbed.hosts() {
-        table += &format!("{} {}\n", host.name(), host.address());
-    }
-    let (hosts, script) = (directory.join("am.table"), directory.join("am.sh"));
-    std::fs::write(&hosts, table).unwrap();
-    std::fs::write(&script, testbed.remote_shell(|_| "\"$@\"".to_owned())).unwrap();
-    let run = |procs: &str| {
-        let mut command = launcher(&["-n", procs, "--hosts"]);
-        command.arg(&hosts);
-        command.env("HAMLYN_REMOTE_SHELL", format!("sh {}", script.display()));
-        command
-    };
+    let run = on_two_hosts(&testbed, "am");
     let program = AM.compile("spmd.c", "gnu99", "two_hosts_spmd");
     for procs in [2, 4] {
         let text = procs.to_string();
-        let mut command = run(&text);
+        let mut command = run(procs);
         passed(&Outcome::of(command.arg(&program).arg(&text)), procs);
     }
     let forms = AM.compile("forms.c", "c99", "two_hosts_forms");
     for procs in [2, 4] {
         let text = procs.to_string();
-        let mut command = run(&text);
+        let mut command = run(procs);
         let outcome = Outcome::of(command.arg(&forms).args([&text, "two hosts"]));
         let (out, errors) = (&outcome.out, &outcome.errors);
         assert_eq!(outcome.status, Some(0), "{out}{errors}");
         let line = format!("of {procs} passed");
         assert_eq!(out.matches(&line).count(), procs, "{out}{errors}");
     }
-    let mut command = run("3");
+    let mut command = run(3);
     let outcome = Outcome::of(command.arg(&program).args(["3", "killed"]));
     assert_eq!(outcome.status, Some(137), "{}", outcome.errors);
 }

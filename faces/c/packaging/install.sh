@@ -52,11 +52,12 @@ $AR rcsD "$work/lib$library.a" "$work/$library.o"
 
 fill() {
     sed -e "s|@prefix@|$prefix|g" -e "s|@libdir@|$libdir|g" -e "s|@includedir@|$includedir|g" \
+        -e "s|@library@|$library|g" -e "s|@header@|${library#hamlyn_}.h|g" \
         -e "s|@version@|$version|g" -e "s|@major@|$major|g" -e "s|@minor@|$minor|g" -e "s|@soname@|$soname|g" \
         -e "s|@native_libraries@|$native_libraries|g" \
-        -e "s|@includedir_from_libdir@|$(realpath -m --relative-to="$libdir" "$includedir")|g" "$face/packaging/$1.in"
+        -e "s|@includedir_from_libdir@|$(realpath -m --relative-to="$libdir" "$includedir")|g" "$1"
 }
-fill "$library.pc" > "$work/$library.pc"
+fill "$face/packaging/$library.pc.in" > "$work/$library.pc"
 
 install -d "$destdir$libdir/pkgconfig" "$destdir$includedir"
 install -m 644 "$work/lib$library.so" "$destdir$libdir/lib$library.so.$version"
@@ -64,9 +65,8 @@ ln -sf "lib$library.so.$version" "$destdir$libdir/$soname"
 ln -sf "$soname" "$destdir$libdir/lib$library.so"
 install -m 644 "$work/lib$library.a" "$destdir$libdir/lib$library.a"
 install -m 644 "$work/$library.pc" "$destdir$libdir/pkgconfig/$library.pc"
-for module in "$library-config.cmake" "$library-config-version.cmake"; do
-    [ -f "$face/packaging/$module.in" ] || continue
-    fill "$module" > "$work/$module"
-    install -D -m 644 "$work/$module" "$destdir$libdir/cmake/$library/$module"
+for module in config config-version; do
+    fill "$here/library-$module.cmake.in" > "$work/$module"
+    install -D -m 644 "$work/$module" "$destdir$libdir/cmake/$library/$library-$module.cmake"
 done
 (cd "$face/include" && find . -type f -exec install -D -m 644 {} "$destdir$includedir/{}" \;)

@@ -232,10 +232,7 @@ fn programs_find_the_library_by_cmake_wherever_it_was_moved() {
     let broken = configure("0.1");
     assert!(!broken.status.success());
     let said = text(&broken.stderr);
-    assert!(
-        said.contains("install hamlyn (libhamlyn-dev) again"),
-        "{said}"
-    );
+    assert!(said.contains("install hamlyn again"), "{said}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Outcome, compile, compiler, include, launcher, run_ok, source};
+use support::{Outcome, compile, compiler, include, launcher, on_two_hosts, run_ok, source};
 
 const STRATEGIES: [&str; 4] = ["proc", "np", "inject", "receive"];
 const PLACEMENTS: [&str; 2] = ["direct", "copied"];
@@ -225,32 +225,17 @@ fn a_job_may_have_processors_on_two_hosts() {
         return;
     };
     let program = compile("everything.c", "c99", "two_hosts");
-    let directory = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let mut table = String::new();
-    for host in testbed.hosts() {
-        table += &format!("{} {}\n", host.name(), host.address());
-    }
-    let shell = testbed.remote_shell(|_| "\"$@\"".to_owned());
-    let (hosts, script) = (
-        directory.join("two_hosts.table"),
-        directory.join("two_hosts.sh"),
-    );
-    std::fs::write(&hosts, table).unwrap();
-    std::fs::write(&script, shell).unwrap();
+    let run = on_two_hosts(&testbed, "splitc");
     for placement in PLACEMENTS {
         for procs in [2, 4] {
-            let procs_text = procs.to_string();
-            let mut command = launcher(&["-n", &procs_text, "--placement", placement, "--hosts"]);
-            command.arg(&hosts).arg(&program).arg(&procs_text);
-            command.env("HAMLYN_REMOTE_SHELL", format!("sh {}", script.display()));
+            let mut command = run(procs);
+            command.args(["--placement", placement]);
+            command.arg(&program).arg(procs.to_string());
             passed(&Outcome::of(&mut command), procs);
         }
     }
     let failures = compile("failures.c", "gnu99", "two_hosts_failures");
-    let mut command = launcher(&["-n", "4", "--hosts"]);
-    command.arg(&hosts).arg(&failures).arg("kill");
-    command.env("HAMLYN_REMOTE_SHELL", format!("sh {}", script.display()));
-    let outcome = Outcome::of(&mut command);
+    let outcome = Outcome::of(run(4).arg(&failures).arg("kill"));
     assert_eq!(outcome.status, Some(137), "{}", outcome.errors);
     assert!(outcome.errors.contains("processor 3"), "{}", outcome.errors);
 }

@@ -55,6 +55,8 @@ pub(crate) struct Copy {
     pub(crate) memory: Memory,
     /// The number of its bytes, which may be asked while the program has them.
     pub(crate) bytes: usize,
+    /// The first of them: they stay where they are.
+    pub(crate) start: *mut u8,
     /// Handles of the program.
     pub(crate) mapped: u32,
     /// A number that grows with each of a node's regions that is mapped no more; zero before that.
@@ -81,11 +83,14 @@ pub(crate) struct Copy {
 
 impl Copy {
     pub(crate) fn new(id: RegionId, memory: Memory, directory: Option<Directory>) -> Self {
-        let bytes = memory.borrow().as_slice().len();
+        let mut place = memory.borrow_mut();
+        let (bytes, start) = (place.as_slice().len(), place.as_mut_slice().as_mut_ptr());
+        drop(place);
         Self {
             id,
             memory,
             bytes,
+            start,
             mapped: 0,
             unmapped_at: 0,
             asks_home: false,

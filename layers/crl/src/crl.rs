@@ -68,7 +68,7 @@ pub struct Crl<C: Courier = UdmCourier> {
     shared: Rc<Shared<C>>,
 }
 
-struct Shared<C> {
+pub(crate) struct Shared<C> {
     state: RefCell<State<C>>,
     patience: Option<Duration>,
 }
@@ -199,7 +199,12 @@ impl<C: Courier> Shared<C> {
         }
     }
 
-    fn start(&self, region: RegionId, mode: Mode, what: &'static str) -> Result<(), CrlError> {
+    pub(crate) fn start(
+        &self,
+        region: RegionId,
+        mode: Mode,
+        what: &'static str,
+    ) -> Result<(), CrlError> {
         // Others get their turn also when this node has what it needs.
         self.state.borrow_mut().serve(Wait::Poll)?;
         self.machine(|machine, post| machine.start(region, mode, post))?;
@@ -212,9 +217,8 @@ impl<C: Courier> Shared<C> {
         granted
     }
 
-    fn end(&self, region: RegionId, mode: Mode) {
-        // A guard ends what it began.
-        let _ = self.machine(|machine, post| machine.end(region, mode, post));
+    pub(crate) fn end(&self, region: RegionId, mode: Mode) -> Result<(), CrlError> {
+        self.machine(|machine, post| machine.end(region, mode, post))
     }
 }
 
@@ -343,12 +347,13 @@ impl<C: Courier> Regions for Crl<C> {
         shared.machine(|machine, post| machine.map(region, post));
         shared.wait_for("mapping", |state| state.machine.answer().transpose())?;
         let memory = shared.state.borrow().machine.memory(region);
-        let (memory, bytes) = memory.ok_or(CrlError::NoRegion { region })?;
+        let (memory, bytes, start) = memory.ok_or(CrlError::NoRegion { region })?;
         Ok(Region {
             shared: Rc::clone(shared),
             id: region,
             bytes,
             memory,
+            start,
         })
     }
 
@@ -441,10 +446,11 @@ impl<C: Courier> std::fmt::Debug for Crl<C> {
 /// Whole operations are sequentially consistent: all nodes see all of them in one order, in which
 /// those of each node have their own order.
 pub struct Region<C: Courier = UdmCourier> {
-    shared: Rc<Shared<C>>,
-    id: RegionId,
+    pub(crate) shared: Rc<Shared<C>>,
+    pub(crate) id: RegionId,
     bytes: usize,
     memory: Memory,
+    pub(crate) start: *mut u8,
 }
 
 impl<C: Courier> RegionHandle for Region<C> {
@@ -496,11 +502,12 @@ impl<C: Courier> RegionHandle for Region<C> {
 
 impl<C: Courier> Ends for Region<C> {
     fn end_read(&self) {
-        self.shared.end(self.id, Mode::Shared);
+        // A guard ends what it began.
+        let _ = self.shared.end(self.id, Mode::Shared);
     }
 
     fn end_write(&self) {
-        self.shared.end(self.id, Mode::Exclusive);
+        let _ = self.shared.end(self.id, Mode::Exclusive);
     }
 }
 

@@ -64,6 +64,7 @@
 //! [`CrlOptions::patience`] after the last message.
 #![forbid(unsafe_code)]
 
+mod bare;
 mod collective;
 mod context;
 mod copy;

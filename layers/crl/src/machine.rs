@@ -145,10 +145,10 @@ impl Machine {
         }
     }
 
-    /// The memory of a mapped region, and the number of its bytes.
-    pub(crate) fn memory(&self, region: RegionId) -> Option<(Memory, usize)> {
+    /// The memory of a mapped region, the number of its bytes, and the first of them.
+    pub(crate) fn memory(&self, region: RegionId) -> Option<(Memory, usize, *mut u8)> {
         let copy = self.copies.get(&region)?;
-        Some((copy.memory.clone(), copy.bytes))
+        Some((copy.memory.clone(), copy.bytes, copy.start))
     }
 
     /// A handle is gone. The copy stays, as long as there are not too many.

@@ -29,7 +29,8 @@ impl Bytes {
             });
         }
         let mut words = Vec::new();
-        let count = length.div_ceil(size_of::<u64>());
+        // Also one without bytes has a place of its own.
+        let count = length.div_ceil(size_of::<u64>()).max(1);
         if words.try_reserve_exact(count).is_err() {
             return Err(CrlError::Memory { bytes: length });
         }

@@ -24,6 +24,9 @@ use crate::uac::Uac;
 /// Bytes before those of a message between hosts: its number.
 const NUMBER_BYTES: usize = size_of::<u32>();
 
+/// In the place of a node whose next message is ready: the message that was shown.
+const SHOWN: u32 = u32::MAX;
+
 /// Messages in a row that no handler sees, after which a look gives up.
 const UNSEEN_MAX: usize = 64;
 
@@ -95,8 +98,10 @@ pub(crate) struct Endpoint<H: Host> {
     members: Vec<Member>,
     /// By the index of a link.
     links: Vec<Source>,
-    /// Nodes of other hosts whose next message has come before its turn.
+    /// Nodes of other hosts whose next message has come before its turn; the last is the next one.
     ready: Vec<u32>,
+    /// A message that was taken out of the network, and shown.
+    shown: Message,
     scratch: Vec<u8>,
     pub(crate) uac: Uac,
     pub(crate) statistics: Statistics,
@@ -132,6 +137,7 @@ impl<H: Host> Endpoint<H> {
             offered,
             links,
             ready: Vec::new(),
+            shown: Message::new(),
             scratch: Vec::new(),
             uac: Uac::default(),
             statistics: Statistics::default(),
@@ -218,6 +224,11 @@ impl<H: Host> Endpoint<H> {
         let Some(&node) = self.ready.last() else {
             return false;
         };
+        if node == SHOWN {
+            self.ready.pop();
+            std::mem::swap(into, &mut self.shown);
+            return true;
+        }
         let order = self.members[node as usize]
             .far
             .as_mut()
@@ -231,6 +242,20 @@ impl<H: Host> Endpoint<H> {
         };
         into.set(node, handler, &bytes);
         true
+    }
+
+    /// The next message, which stays the next one.
+    pub(crate) fn peek(&mut self) -> Result<Option<&Message>, ReceiveError> {
+        if self.ready.last() != Some(&SHOWN) {
+            let mut message = std::mem::take(&mut self.shown);
+            let is_there = self.next(&mut message);
+            self.shown = message;
+            if !is_there? {
+                return Ok(None);
+            }
+            self.ready.push(SHOWN);
+        }
+        Ok(Some(&self.shown))
     }
 
     pub(crate) fn port_name(&self) -> PortName {

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
-use hamlyn::Host;
 use hamlyn::host::process::ProcessHost;
+use hamlyn::{Host, Wait};
 
 use crate::endpoint::Endpoint;
-use crate::error::{Error, InjectError};
+use crate::error::{AtomError, Error, InjectError};
 use crate::message::Message;
 
 /// A handler of messages.
@@ -43,6 +43,12 @@ impl<'a, S, H: Host> Arrival<'a, S, H> {
         &self.context.message
     }
 
+    /// The surroundings, for a handler that injects before it extracts.
+    #[inline]
+    pub fn context(&mut self) -> &mut Context<S, H> {
+        self.context
+    }
+
     /// Extracts the message: the next one shows.
     #[inline]
     pub fn extract(self) -> Call<'a, S, H> {
@@ -76,6 +82,11 @@ impl<S: 'static, H: Host> Call<'_, S, H> {
     #[inline]
     pub fn parts(&mut self) -> (&Message, &mut S) {
         (&self.context.message, &mut self.context.state)
+    }
+
+    /// Shows the next message, like [`Udm::peek`](crate::Udm::peek).
+    pub fn peek_next(&mut self) -> Result<Option<&Message>, Error> {
+        Ok(self.context.endpoint.peek()?)
     }
 
     /// Extracts the next message, if one is there, into `message`: a handler may take several.
@@ -135,6 +146,53 @@ impl<S: 'static, H: Host> Context<S, H> {
     #[inline]
     pub fn inject_bytes(&mut self, to: u32, handler: u16, bytes: &[u8]) -> Result<(), InjectError> {
         self.endpoint.send(to, handler, bytes, self.endpoint.wait)
+    }
+
+    /// Injects if there is room, like [`Udm::try_inject`](crate::Udm::try_inject).
+    #[inline]
+    pub fn try_inject(&mut self, to: u32, handler: u16, words: &[u32]) -> Result<(), InjectError> {
+        self.endpoint.inject(to, handler, words, Wait::Poll)
+    }
+
+    /// The same for bytes.
+    #[inline]
+    pub fn try_inject_bytes(
+        &mut self,
+        to: u32,
+        handler: u16,
+        bytes: &[u8],
+    ) -> Result<(), InjectError> {
+        self.endpoint.send(to, handler, bytes, Wait::Poll)
+    }
+
+    /// Bytes that a message to that node has at most.
+    pub fn bytes_max(&self, to: u32) -> Result<usize, InjectError> {
+        self.endpoint.bytes_max(to)
+    }
+
+    /// The bits of the register of atomicity.
+    pub fn uac(&self) -> u8 {
+        self.endpoint.uac.bits()
+    }
+
+    /// Sets bits of the register (`T 4.1`, beginatom), like
+    /// [`Udm::begin_atomic`](crate::Udm::begin_atomic).
+    pub fn begin_atomic(&mut self, mask: u8) -> Result<(), AtomError> {
+        self.endpoint.begin_atomic(mask)
+    }
+
+    /// Clears bits of the register (`T 4.1`, endatom). A handler is one section until it returns,
+    /// so no other one runs in this call, and its bits are those of before when it has returned.
+    ///
+    /// # Errors
+    ///
+    /// The handler's message is still to be extracted.
+    pub fn end_atomic(&mut self, mask: u8) -> Result<(), AtomError> {
+        if self.endpoint.end_atomic(mask)? {
+            // Those that wait do so until the end of the section around the handler.
+            self.endpoint.uac.extend();
+        }
+        Ok(())
     }
 
     /// Turns the rest of a handler into a thread (`T 3`): `task` runs to its end when atomicity has

@@ -44,6 +44,11 @@ impl<S, H: Host> Section<'_, S, H> {
         self.udm.await_message(wait)
     }
 
+    /// Shows the next message ([`Udm::peek`]).
+    pub fn peek(&mut self) -> Result<Option<&Message>, Error> {
+        self.udm.peek()
+    }
+
     /// The next message, if there is one: its handler does not run.
     pub fn extract(&mut self) -> Result<Option<&Message>, Error> {
         self.udm.extract()

@@ -205,6 +205,13 @@ impl<S: 'static, H: Host> Udm<S, H> {
         self.is_available()
     }
 
+    /// Shows the next message, if there is one (`T 3`, peek): it stays the next one, and was loaded,
+    /// so it shows the same again.
+    pub fn peek(&mut self) -> Result<Option<&Message>, Error> {
+        self.check()?;
+        Ok(self.context.endpoint.peek()?)
+    }
+
     /// The next message, if there is one: its handler does not run.
     pub fn extract(&mut self) -> Result<Option<&Message>, Error> {
         self.check()?;

@@ -155,6 +155,44 @@ impl Outcome {
     }
 }
 
+/// Runs a program that says that it passed. Gives its standard error.
+pub(crate) fn passes(command: &mut Command) -> String {
+    let outcome = Outcome::of(command);
+    let (out, errors) = (&outcome.out, &outcome.errors);
+    assert_eq!(outcome.status, Some(0), "{command:?}: {out}{errors}");
+    assert!(out.contains("passed"), "{command:?}: {out}{errors}");
+    outcome.errors
+}
+
+/// Each process of a job says that all was right.
+pub(crate) fn each_passed(outcome: &Outcome, procs: usize) {
+    outcome.each_said(procs, |proc| format!("process {proc} of {procs} passed"));
+}
+
+/// `hamlyn run` of processes on the two hosts of a testbed, with files of the test.
+pub(crate) fn on_two_hosts(
+    testbed: &hamlyn_testbed::Testbed,
+    test: &str,
+) -> impl Fn(usize) -> Command + use<> {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let mut table = String::new();
+    for host in testbed.hosts() {
+        table += &format!("{} {}\n", host.name(), host.address());
+    }
+    let (hosts, script) = (
+        directory.join(format!("{test}.table")),
+        directory.join(format!("{test}.sh")),
+    );
+    std::fs::write(&hosts, table).unwrap();
+    std::fs::write(&script, testbed.remote_shell(|_| "\"$@\"".to_owned())).unwrap();
+    move |procs| {
+        let mut command = launcher(&["-n", &procs.to_string(), "--hosts"]);
+        command.arg(&hosts);
+        command.env("HAMLYN_REMOTE_SHELL", format!("sh {}", script.display()));
+        command
+    }
+}
+
 /// The output of a command, if it ends well.
 pub(crate) fn answer(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)

@@ -182,3 +182,43 @@ pub(crate) fn messages_are_counted_by_kind(world: World) {
         }
     });
 }
+
+/// As faces in languages without guards use them, beside guards.
+pub(crate) fn operations_without_guards_are_the_same(world: World) {
+    world.run(2, &|crl| {
+        let regions = region_of_each(crl, 16);
+        let empty = region_of_each(crl, 0);
+        let region = crl.map(regions[0]).unwrap();
+        let open = || CrlError::Open { region: regions[0] };
+        let not_open = || Err(CrlError::NotOpen { region: regions[0] });
+        // Each region has a place of its own, which stays.
+        let places = [regions[0], regions[1], empty[0], empty[1]];
+        let places = places.map(|id| crl.map(id).unwrap().as_ptr() as usize);
+        assert_eq!(places[0], region.as_ptr() as usize);
+        for (at, place) in places.iter().enumerate() {
+            assert!(place % 8 == 0 && !places[..at].contains(place));
+        }
+        for _ in 0..100 {
+            assert_eq!(
+                (region.end_read(), region.end_write()),
+                (not_open(), not_open())
+            );
+            region.start_write().unwrap();
+            assert_eq!(region.start_read(), Err(open()));
+            assert_eq!(region.start_write(), Err(open()));
+            assert_eq!(region.read().err(), Some(open()));
+            assert_eq!(region.flush(), Err(open()));
+            region.end_write().unwrap();
+            region.write().unwrap().values::<u64>().unwrap()[1] += 1;
+            region.start_read().unwrap();
+            region.start_read().unwrap();
+            let count = region.read().unwrap().values::<u64>().unwrap()[1];
+            assert!((1..=200).contains(&count));
+            assert_eq!(region.write().err(), Some(open()));
+            region.end_read().unwrap();
+            region.end_read().unwrap();
+        }
+        crl.barrier().unwrap();
+        assert_eq!(region.read().unwrap().values::<u64>().unwrap()[1], 200);
+    });
+}

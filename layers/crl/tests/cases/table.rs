@@ -7,6 +7,7 @@ in_every_place! {
     operations::a_region_of_every_length_travels_whole,
     operations::errors_name_their_object,
     operations::guards_view_values,
+    operations::operations_without_guards_are_the_same,
     operations::the_null_version_has_the_same_face,
     operations::messages_are_counted_by_kind,
     random::random_programs_are_sequentially_consistent,

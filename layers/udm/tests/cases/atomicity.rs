@@ -71,6 +71,61 @@ pub(crate) fn sections_extract_without_handlers(world: World) {
     );
 }
 
+pub(crate) fn a_peek_shows_the_next_message_again(world: World) {
+    const TAKE: u16 = 1;
+    world.run(
+        1,
+        UdmOptions::default(),
+        || 0_u32,
+        |udm| {
+            adds(udm, COUNT, 1);
+            // One that looks at the next message in its own section, and takes it then.
+            udm.on(TAKE, |mut arrival| {
+                assert_eq!(arrival.context().uac() & DISPOSE_PENDING, DISPOSE_PENDING);
+                let pending = arrival.context().end_atomic(INTERRUPT_DISABLE);
+                assert_eq!(pending, Err(AtomError::DisposeFailure));
+                arrival.context().try_inject(0, COUNT, &[8]).unwrap();
+                let mut call = arrival.extract();
+                // The network decides whether it is there by now.
+                let mut shown = call.peek_next().unwrap().map(|next| next.word(0));
+                if shown.is_some() {
+                    let mut next = Message::new();
+                    shown = call.peek_next().unwrap().map(|next| next.word(0));
+                    assert!(call.extract_next(&mut next).unwrap());
+                    assert_eq!((shown, next.word(0)), (Some(7), 7));
+                    *call.state() += 1;
+                }
+                assert_eq!(call.word(0), 6, "the own one stays as it is");
+                call.end_atomic(INTERRUPT_DISABLE).unwrap();
+                assert_eq!(call.uac() & INTERRUPT_DISABLE, 0);
+                call.begin_atomic(INTERRUPT_DISABLE).unwrap();
+                call
+            })
+            .unwrap();
+            udm.begin_atomic(INTERRUPT_DISABLE).unwrap();
+            assert!(udm.peek().unwrap().is_none());
+            for (handler, word) in [(COUNT, 4), (COUNT, 5), (TAKE, 6), (COUNT, 7)] {
+                udm.inject(0, handler, &[word]).unwrap();
+            }
+            for word in [4, 5] {
+                assert!(udm.await_message(LONG).unwrap());
+                for _ in 0..2 {
+                    assert_eq!(udm.peek().unwrap().unwrap().word(0), word);
+                    assert!(udm.is_available().unwrap());
+                }
+                assert_eq!(udm.statistics().received, u64::from(word) - 4);
+                assert_eq!(udm.extract().unwrap().unwrap().word(0), word);
+            }
+            // One that was shown is for its handler, if nobody takes it.
+            assert!(udm.await_message(LONG).unwrap());
+            assert_eq!(udm.peek().unwrap().unwrap().word(0), 6);
+            udm.end_atomic(INTERRUPT_DISABLE).unwrap();
+            serve_until(udm, |state| *state == 2);
+            assert_eq!(udm.statistics().received, 5);
+        },
+    );
+}
+
 pub(crate) fn an_upcall_waits_for_the_section(world: World) {
     let options = UdmOptions {
         interrupt: Interrupt::Polling,

@@ -11,6 +11,7 @@ in_every_place! {
     messages::handlers_that_nobody_has_set_are_counted,
     atomicity::handlers_wait_for_the_end_of_a_section,
     atomicity::sections_extract_without_handlers,
+    atomicity::a_peek_shows_the_next_message_again,
     atomicity::an_upcall_waits_for_the_section,
     atomicity::a_handler_extracts_several,
     atomicity::a_handler_that_takes_all_leaves_barriers,

@@ -126,7 +126,7 @@ fn a_region_is_mapped_while_its_home_writes() {
     let mut network = Network::new(2, 8, 1 << 16);
     let region = network.machines[0].create(100).unwrap();
     begin(&mut network, 0, region, Mode::Exclusive);
-    let (memory, _) = network.machines[0].memory(region).unwrap();
+    let memory = network.machines[0].memory(region).unwrap().0;
     let bytes = memory.borrow_mut();
     network.call(1, |machine, out| machine.map(region, out));
     network.deliver_all();

@@ -1,14 +1,14 @@
 //! Settings that the environment has.
 
-use crate::status::{Code, Failure};
+use crate::status::BadArgument;
 
 /// The setting of a variable; none if it is not set. `meaning` says in the error which values it
 /// may have.
-pub(crate) fn setting<T>(
+pub fn setting<T>(
     variable: &str,
     meaning: &str,
     parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, Failure> {
+) -> Result<Option<T>, BadArgument> {
     let Ok(value) = std::env::var(variable) else {
         return Ok(None);
     };
@@ -16,7 +16,7 @@ pub(crate) fn setting<T>(
         Some(setting) => Ok(Some(setting)),
         None => {
             let text = format!("{variable} cannot be {value:?}: it is {meaning}");
-            Err(Failure::of(Code::BadArg, &text))
+            Err(BadArgument(text.into()))
         }
     }
 }

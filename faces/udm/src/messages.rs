@@ -1,0 +1,141 @@
+//! Messages: injected, shown, extracted.
+
+use std::ffi::{c_int, c_void};
+
+use hamlyn_boundary::{bytes, words};
+use hamlyn_udm::{Message, WORDS_MAX};
+
+use crate::boundary::{inside, put, put_if_wanted};
+use crate::status::{Code, Failure};
+
+/// `udm_message`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CMessage {
+    source: u32,
+    handler: u16,
+    words: u16,
+    length_bytes: usize,
+    data: *const c_void,
+}
+
+impl CMessage {
+    fn of(message: &Message) -> Self {
+        Self {
+            source: message.source(),
+            handler: message.handler(),
+            words: message.words() as u16,
+            length_bytes: message.len(),
+            data: message.as_bytes().as_ptr().cast(),
+        }
+    }
+}
+
+const NULL_WORDS: &str = "the words are null or not aligned";
+
+#[inline]
+fn inject(
+    udm: *mut c_void,
+    to: u32,
+    handler: u16,
+    (count, values): (usize, *const u32),
+    waits: bool,
+) -> c_int {
+    inside(udm, |udm| {
+        if count > WORDS_MAX {
+            return Err(TOO_MANY);
+        }
+        let words = words(values, count, WORDS_MAX, NULL_WORDS)?;
+        udm.inject(to, handler, words, waits)
+    })
+}
+
+const TOO_MANY: Failure = Failure::new(
+    Code::TooLong,
+    "a message has at most 14 words (UDM_WORDS_MAX): send more as bytes (udm_inject_bytes)",
+);
+
+/// `udm_inject`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_inject(
+    udm: *mut c_void,
+    to: u32,
+    handler: u16,
+    count: usize,
+    values: *const u32,
+) -> c_int {
+    inject(udm, to, handler, (count, values), true)
+}
+
+/// `udm_injectc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_injectc(
+    udm: *mut c_void,
+    to: u32,
+    handler: u16,
+    count: usize,
+    values: *const u32,
+) -> c_int {
+    inject(udm, to, handler, (count, values), false)
+}
+
+/// `udm_inject_bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_inject_bytes(
+    udm: *mut c_void,
+    to: u32,
+    handler: u16,
+    data: *const c_void,
+    length_bytes: usize,
+) -> c_int {
+    inside(udm, |udm| {
+        udm.inject_bytes(to, handler, bytes(data, length_bytes)?, true)
+    })
+}
+
+/// `udm_injectc_bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_injectc_bytes(
+    udm: *mut c_void,
+    to: u32,
+    handler: u16,
+    data: *const c_void,
+    length_bytes: usize,
+) -> c_int {
+    inside(udm, |udm| {
+        udm.inject_bytes(to, handler, bytes(data, length_bytes)?, false)
+    })
+}
+
+/// `udm_bytes_max`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_bytes_max(
+    udm: *mut c_void,
+    to: u32,
+    length_bytes: *mut usize,
+) -> c_int {
+    inside(udm, |udm| put(length_bytes, udm.bytes_max(to)?))
+}
+
+/// `udm_available`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_available(udm: *mut c_void, is_there: *mut c_int) -> c_int {
+    inside(udm, |udm| put(is_there, udm.peek()?.is_some().into()))
+}
+
+/// `udm_peek`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_peek(udm: *mut c_void, message: *mut CMessage) -> c_int {
+    inside(udm, |udm| {
+        let shown = udm.peek()?.ok_or(crate::node::NOTHING)?;
+        put(message, CMessage::of(shown))
+    })
+}
+
+/// `udm_extract`; without a place for the message `udm_dispose`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_extract(udm: *mut c_void, message: *mut CMessage) -> c_int {
+    inside(udm, |udm| {
+        put_if_wanted(message, CMessage::of(udm.extract()?))
+    })
+}

@@ -1,0 +1,214 @@
+//! The way out to handlers and tasks of the program, and the calls that they make.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+
+use hamlyn::Host;
+use hamlyn_udm::{Arrival, AtomError, Call, Context, InjectError, Message};
+
+use crate::node::{Function, Inside, NOTHING, State};
+use crate::status::{Code, Failure};
+
+/// Runs a function; its calls for its end point go to `inside` meanwhile.
+fn run(function: Function, inside: &mut dyn Inside) {
+    let inside: *mut (dyn Inside + '_) = inside;
+    // SAFETY: the same type, for longer than it is there; it is taken away below.
+    let inside: *mut (dyn Inside + 'static) = unsafe { std::mem::transmute(inside) };
+    let before = RUNNING.replace(Some((function.udm, inside)));
+    // SAFETY: the program gave it as a function of this type.
+    unsafe { (function.function)(function.udm, function.argument) };
+    RUNNING.set(before);
+}
+
+type Running = (*mut c_void, *mut (dyn Inside + 'static));
+
+thread_local! {
+    static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
+}
+
+/// The handler or the task that runs in this thread for that end point.
+#[inline]
+pub(crate) fn running_of<'a>(udm: *const c_void) -> Option<&'a mut dyn Inside> {
+    let (own, inside) = RUNNING.get()?;
+    // SAFETY: the function runs, so that is there, and nobody else uses it: the call from which the
+    // function runs holds it for that, and of the function's calls there is one at a time, during
+    // which no function runs.
+    (own.cast_const() == udm).then(|| unsafe { &mut *inside })
+}
+
+/// The handler of a message, for the layer.
+pub(crate) fn handler<H: Host + 'static>(
+    function: Function,
+) -> impl for<'a> FnMut(Arrival<'a, State, H>) -> Call<'a, State, H> + Send + 'static {
+    let mut next = Message::new();
+    move |arrival| {
+        let mut handling = Handling {
+            stage: Stage::Arrived(arrival),
+            next: &mut next,
+        };
+        run(function, &mut handling);
+        match handling.stage {
+            Stage::Extracted(call) => call,
+            Stage::Arrived(arrival) => {
+                let number = arrival.peek().handler();
+                let mut call = arrival.extract();
+                call.state().undisposed.get_or_insert(number);
+                call
+            }
+            // `extract` leaves none of this.
+            Stage::Between => unreachable!("a message was lost while it was extracted"),
+        }
+    }
+}
+
+/// A task, for the layer.
+pub(crate) fn task<H: Host + 'static>(
+    function: Function,
+) -> impl FnOnce(&mut Context<State, H>) + Send + 'static {
+    // All of it moves: its parts alone may not.
+    move |context| {
+        let function: Function = function;
+        run(function, &mut Task(context));
+    }
+}
+
+enum Stage<'a, H: Host + 'static> {
+    Arrived(Arrival<'a, State, H>),
+    Extracted(Call<'a, State, H>),
+    Between,
+}
+
+/// The message of a handler, and those that it takes after that.
+struct Handling<'a, 'm, H: Host + 'static> {
+    stage: Stage<'a, H>,
+    next: &'m mut Message,
+}
+
+impl<H: Host + 'static> Handling<'_, '_, H> {
+    #[inline]
+    fn context(&mut self) -> &mut Context<State, H> {
+        match &mut self.stage {
+            Stage::Arrived(arrival) => arrival.context(),
+            Stage::Extracted(call) => call,
+            Stage::Between => unreachable!("a message was lost while it was extracted"),
+        }
+    }
+}
+
+/// A task of the program.
+struct Task<'a, H: Host + 'static>(&'a mut Context<State, H>);
+
+const IN_TASK: Failure = Failure::new(
+    Code::InHandler,
+    "a task extracts no messages: they are for their handlers, or for the program in a section",
+);
+
+impl<H: Host + 'static> Task<'_, H> {
+    fn context(&mut self) -> &mut Context<State, H> {
+        self.0
+    }
+}
+
+/// The calls that go to the surroundings of a handler or a task.
+macro_rules! by_context {
+    () => {
+        fn me(&mut self) -> u32 {
+            self.context().me()
+        }
+
+        fn nodes(&mut self) -> u32 {
+            self.context().nodes()
+        }
+
+        #[inline]
+        fn inject(
+            &mut self,
+            to: u32,
+            handler: u16,
+            words: &[u32],
+            waits: bool,
+        ) -> Result<(), Failure> {
+            let context = self.context();
+            Ok(match waits {
+                true => context.inject(to, handler, words),
+                false => context.try_inject(to, handler, words),
+            }?)
+        }
+
+        fn inject_bytes(
+            &mut self,
+            to: u32,
+            handler: u16,
+            bytes: &[u8],
+            waits: bool,
+        ) -> Result<(), Failure> {
+            let context = self.context();
+            Ok(match waits {
+                true => context.inject_bytes(to, handler, bytes),
+                false => context.try_inject_bytes(to, handler, bytes),
+            }?)
+        }
+
+        fn bytes_max(&mut self, to: u32) -> Result<usize, InjectError> {
+            self.context().bytes_max(to)
+        }
+
+        fn begin(&mut self, mask: u8) -> Result<(), AtomError> {
+            self.context().begin_atomic(mask)
+        }
+
+        fn end(&mut self, mask: u8) -> Result<(), Failure> {
+            Ok(self.context().end_atomic(mask)?)
+        }
+
+        fn uac(&mut self) -> u8 {
+            self.context().uac()
+        }
+
+        fn spawn(&mut self, function: Function) {
+            self.context().spawn(task(function));
+        }
+    };
+}
+
+impl<H: Host + 'static> Inside for Handling<'_, '_, H> {
+    fn peek(&mut self) -> Result<Option<&Message>, Failure> {
+        match &mut self.stage {
+            Stage::Arrived(arrival) => Ok(Some(arrival.peek())),
+            Stage::Extracted(call) => Ok(call.peek_next()?),
+            Stage::Between => unreachable!("a message was lost while it was extracted"),
+        }
+    }
+
+    fn extract(&mut self) -> Result<&Message, Failure> {
+        let is_first = matches!(self.stage, Stage::Arrived(_));
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Between) {
+            Stage::Arrived(arrival) => Stage::Extracted(arrival.extract()),
+            other => other,
+        };
+        let Stage::Extracted(call) = &mut self.stage else {
+            return Err(NOTHING);
+        };
+        if is_first {
+            return Ok(call.message());
+        }
+        match call.extract_next(self.next)? {
+            true => Ok(self.next),
+            false => Err(NOTHING),
+        }
+    }
+
+    by_context!();
+}
+
+impl<H: Host + 'static> Inside for Task<'_, H> {
+    fn peek(&mut self) -> Result<Option<&Message>, Failure> {
+        Err(IN_TASK)
+    }
+
+    fn extract(&mut self) -> Result<&Message, Failure> {
+        Err(IN_TASK)
+    }
+
+    by_context!();
+}
