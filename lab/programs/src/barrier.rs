@@ -43,16 +43,6 @@ impl Barriers {
         options: UdmOptions,
         processor: &P,
     ) -> Result<(), ProgramError> {
-        self.run_with(group, options, processor, |_| {})
-    }
-    /// debug
-    pub fn run_with<H: Host, P: Processor<H>>(
-        &self,
-        group: &Group<H>,
-        options: UdmOptions,
-        processor: &P,
-        mut note: impl FnMut(u32),
-    ) -> Result<(), ProgramError> {
         let nodes = group.nodes();
         let rounds = nodes.next_power_of_two().trailing_zeros();
         let state = State {
@@ -74,7 +64,6 @@ impl Barriers {
             call
         })?;
         for number in 0..self.barriers {
-            note(number);
             for round in 0..rounds {
                 processor.compute(&mut udm, self.round_operations)?;
                 let to = (udm.me() + (1 << round)) % nodes;

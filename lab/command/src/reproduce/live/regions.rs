@@ -10,6 +10,7 @@ use hamlyn_crl::{Courier, Crl, CrlError, CrlNull, CrlOptions, Incoming, Regions,
 use hamlyn_programs::barnes::{Barnes, BarnesProblem};
 use hamlyn_programs::lu::{LuBlocks, LuProblem};
 use hamlyn_programs::water::{Water, WaterProblem};
+use hamlyn_programs::{Live, RegionProcessor};
 use hamlyn_udm::Group;
 use serde::{Deserialize, Serialize};
 
@@ -60,14 +61,17 @@ pub(super) fn serial(problem: Problem) -> Result<u64> {
     on(&CrlNull::default(), problem, || ())
 }
 
-fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64> {
+fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64>
+where
+    Live: RegionProcessor<R>,
+{
     match problem {
         Problem::Lu(size) => {
             let problem = LuProblem {
                 size: size as usize,
                 block: BLOCK,
             };
-            let blocks = LuBlocks::create(crl, problem)?;
+            let blocks = LuBlocks::create(crl, &Live, problem)?;
             blocks.factor()?;
             ends();
             at_first(crl, || blocks.gather())
@@ -78,7 +82,7 @@ fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64>
                 steps: steps as usize,
                 ..WaterProblem::default()
             };
-            let water = Water::create(crl, problem)?;
+            let water = Water::create(crl, &Live, problem)?;
             water.run()?;
             ends();
             at_first(crl, || water.gather())
@@ -89,7 +93,7 @@ fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64>
                 steps: steps as usize,
                 ..BarnesProblem::default()
             };
-            let barnes = Barnes::create(crl, problem)?;
+            let barnes = Barnes::create(crl, &Live, problem)?;
             barnes.run()?;
             ends();
             at_first(crl, || barnes.gather())
