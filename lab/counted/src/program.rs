@@ -5,7 +5,7 @@
 //! begins with `counted` are what [`crate::instructions`] looks for in the profile; what they call
 //! is called before under other names, so that neither setting up nor rings that grow are counted.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::{Options, ProcessHost};
@@ -19,13 +19,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Protocol;
 
+mod ends;
 mod layers;
 
+pub use ends::BATCH;
+
+use ends::{CONNECTION, Ends, GROWTH};
 use layers::{Direct, Requests, Sections};
 
-/// Messages sent before they are received. Fewer than the cells of an idle ring, so none waits for
-/// room.
-pub const BATCH: usize = 32;
 /// Batches that are not counted; enough for a stream to have used all of its memory.
 const WARM_UP_BATCHES: u64 = 200;
 
@@ -102,12 +103,6 @@ pub struct Order {
     pub counted: Counted,
     /// Batches that are counted.
     pub batches: u64,
-}
-
-/// Both ends of a protocol, each call of which moves one message.
-trait Ends {
-    fn send(&mut self, turn: usize) -> Result<()>;
-    fn receive(&mut self, turn: usize) -> Result<()>;
 }
 
 /// Takes one order from standard input and carries it out. The program is the only one in its
@@ -234,8 +229,6 @@ fn receive_some<E: Ends>(ends: &mut E) -> Result<()> {
 const AREA_BYTES: u64 = 4096;
 const SHORT_BYTES: usize = 16;
 const DATA: [u8; SHORT_BYTES] = [7; SHORT_BYTES];
-const CONNECTION: Duration = Duration::from_secs(5);
-const GROWTH: Wait = Wait::For(CONNECTION);
 
 fn place(turn: usize) -> u64 {
     turn as u64 * DATA.len() as u64

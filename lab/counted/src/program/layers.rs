@@ -6,7 +6,7 @@ use hamlyn::{ManagerOptions, Wait};
 use hamlyn_am::{Bundle, Endpoint, Node, NodeOptions, Tag, Translation};
 use hamlyn_udm::{Group, GroupOptions, Interrupt, Udm, UdmOptions};
 
-use super::{BATCH, Ends, GROWTH};
+use super::ends::{BATCH, Ends, GROWTH};
 
 /// A node that injects messages for itself: it goes through the same cells and checks as another.
 fn node<S: 'static>(options: Options, state: S) -> Result<Udm<S>> {
