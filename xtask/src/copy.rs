@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::collect;
 
-/// What of the tree is copied besides the packages of the workspace and the files at its root.
+/// A folder that is copied besides the packages of the workspace and the files at its root.
 const DOCUMENTS: &str = "docs";
 
 /// The folders of the packages of the workspace whose manifest is given.

@@ -1,6 +1,6 @@
 //! `hamlyn run --gang`: processes are stopped and go on by turns, and however a job ends, nothing
-//! of it is left, stopped or not. What messages meet there is tested with `hamlyn-lab reproduce udm
-//! --live`.
+//! of it is left, stopped or not. Messages to processes that are stopped are tested with `hamlyn-lab
+//! reproduce udm --live`.
 
 mod support;
 
@@ -121,7 +121,7 @@ impl Job {
         started
     }
 
-    /// What it printed, and its status.
+    /// Its output, and its status.
     fn ends(&mut self) -> (String, Option<i32>) {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
@@ -280,7 +280,7 @@ impl Drop for Copied {
     }
 }
 
-/// Whoever is not root stops their own processes. Elsewhere than as root all tests show that.
+/// A user who is not root stops processes of their own. Elsewhere than as root all tests show that.
 #[test]
 fn other_users_may() {
     if !rustix::process::geteuid().is_root() {

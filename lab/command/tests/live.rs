@@ -13,14 +13,14 @@ use hamlyn_udm::{Group, GroupOptions, Interrupt, Udm, UdmOptions};
 const LONG: Wait = Wait::millis(60_000);
 /// Stops of a process in a run.
 const STOPS: u32 = 12;
-/// What a process says, beside what the harness of tests prints.
+/// Tells a process' own words from those of the harness of tests.
 const WORD: &str = "child:";
 
 const PID: u16 = 0;
 const NUMBER: u16 = 1;
 const DONE: u16 = 2;
 
-/// What the other node said.
+/// The other node's words.
 #[derive(Default)]
 struct Heard {
     pid: u32,

@@ -118,7 +118,7 @@ fn die_with_launcher(launcher: u32) -> Result<()> {
     Ok(())
 }
 
-/// What null does until it is killed.
+/// The work of null until it is killed.
 fn compute_for_ever() -> ! {
     loop {
         std::hint::black_box(0);

@@ -74,7 +74,7 @@ impl Gang {
         Ok(())
     }
 
-    /// Whoever stops, stops first.
+    /// The one that stops does so first.
     fn switch(&mut self, processes: &mut [Started], proc: usize, runs: bool) -> Result<()> {
         let null = self.nulls.get(proc);
         if runs {
@@ -136,7 +136,7 @@ impl Null {
             .arg(PROCESS_COMMAND)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            // What a terminal sends to the launcher is not for it.
+            // Signals of the launcher's terminal are not for it.
             .process_group(0)
             .spawn()
             .context("starting a process of null")?;

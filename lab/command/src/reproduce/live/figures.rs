@@ -31,7 +31,7 @@ pub(super) struct Run {
     pub(super) skew_percent: Option<f64>,
     pub(super) has_few_cells: bool,
     pub(super) seed: u64,
-    /// How well its turns were kept, as the launcher says.
+    /// The launcher's word of how well its turns were kept.
     pub(super) turns: Option<String>,
     /// From the first beginning to the last end.
     pub(super) run_time_ms: f64,

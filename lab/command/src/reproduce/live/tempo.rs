@@ -46,7 +46,7 @@ pub(super) struct Progress {
     /// Those of them that the program found after a stop: there were some then, and these are all
     /// until there was none, as FUGU's buffered mode lasts until the buffer is empty (`T 4.2`).
     pub(super) after_stop: u64,
-    /// How often the program went on after a stop.
+    /// Stops after which the program went on.
     pub(super) stops: u64,
 }
 
