@@ -15,4 +15,4 @@ pub use arguments::{bytes, bytes_mut, put, text, wait_of, words};
 pub use environment::setting;
 pub use handle::{Handles, kind_of, serial};
 pub use owner::{Absence, Claim, Opened, Owner, Place};
-pub use status::{BadArgument, Failure, error_text, protect};
+pub use status::{BadArgument, Failure, error_text, protect, with_error_text};

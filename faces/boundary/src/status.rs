@@ -51,12 +51,24 @@ fn tell((code, text): (c_int, Cow<'static, str>)) -> c_int {
     code
 }
 
+/// Shows the text of the last error of this thread to a function of the program, which may make
+/// calls: the text stays as it is meanwhile, and is that of the last error again afterwards.
+pub fn with_error_text(act: impl FnOnce(*const c_char)) {
+    let last = LAST.try_with(|last| last.borrow().0.clone());
+    let last = last.unwrap_or_default();
+    act(c_text(&last).as_ptr());
+    let _ = LAST.try_with(|of_thread| of_thread.borrow_mut().0 = last);
+}
+
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
 /// The text of the last error of this thread, with the remedy: good until the next call of this.
 pub fn error_text() -> *const c_char {
     let text = LAST.try_with(|last| {
         let (text, shown) = &mut *last.borrow_mut();
-        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-        shown.insert(text).as_ptr()
+        shown.insert(c_text(text)).as_ptr()
     });
     text.unwrap_or(c"".as_ptr())
 }

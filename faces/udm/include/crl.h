@@ -123,7 +123,7 @@ int crl_last_status(void);
 const char *crl_error_text(void);
 const char *crl_strerror(int code);
 /* Has a function called with each error of this thread. Null, as at first: none. It may make
- * calls, which tell it of their errors, too. */
+ * calls, which tell it of their errors, too; the text stays as it is until it returns. */
 void crl_on_error(void (*function)(int code, const char *text));
 /* For crl_on_error: prints the text and ends the process with status 1. */
 void crl_print_and_exit(int code, const char *text);

@@ -11,8 +11,8 @@
  * writable, as the function says, during the call. A udm_t * is a number: one that was closed is
  * UDM_NOT_OPEN. One thread of a process uses the library, the one that opened the first end
  * point: in others calls are UDM_WRONG_THREAD, except in handlers of UDM_THREAD. In a forked
- * child they are UDM_FORKED, until it opens an end point of its own. Handlers and tasks neither
- * throw exceptions nor jump out of themselves (longjmp): that ends the process.
+ * child they are UDM_FORKED, until it opens an end point of its own. A C++ exception that leaves a
+ * handler or a task ends the process. They must not be left by longjmp: what follows is undefined.
  *
  * Times are milliseconds: 0 does not wait, below 0 waits for ever. */
 #ifndef UDM_H
@@ -137,7 +137,8 @@ udm_status udm_nodes(udm_t *udm, uint32_t *nodes);
 /* Sets a handler, in place of an earlier one. A message without a handler is disposed of and
  * counted. A handler runs in an atomic section, extracts its message (udm_extract) or disposes of
  * it, and may extract more. If it ends without, that is done for it, and the call in which it ran
- * is UDM_DISPOSE_FAILURE; with UDM_THREAD the next call of the program is. Allocates. */
+ * is UDM_DISPOSE_FAILURE; if that was an injection, and with UDM_THREAD, the next call is that only
+ * the program may make. Allocates. */
 udm_status udm_on(udm_t *udm, uint16_t handler, udm_function function, void *argument);
 
 /* Messages. These may be called in handlers, and all but the last four in tasks. */
@@ -174,9 +175,11 @@ static inline uint32_t udm_word(const udm_message *message, size_t number) {
 /* Says if a message is there: 1 or 0. */
 udm_status udm_available(udm_t *udm, int *is_there);
 /* Shows the next message, which stays the next one; in a handler its own, until that is extracted.
- * It was loaded, so it shows the same again. UDM_BAD_DISPOSE if there is none. */
+ * It was loaded, so it shows the same again. UDM_BAD_DISPOSE if there is none, and with UDM_THREAD
+ * outside of handlers and of a section: the next handler would take its place. */
 udm_status udm_peek(udm_t *udm, udm_message *message);
-/* Extracts it. Outside of handlers its handler does not run. `message` may be null. */
+/* Extracts it, where udm_peek would show it. Outside of handlers its handler does not run. `message`
+ * may be null. */
 udm_status udm_extract(udm_t *udm, udm_message *message);
 static inline udm_status udm_dispose(udm_t *udm) { return udm_extract(udm, NULL); }
 

@@ -6,7 +6,7 @@ pub(crate) use hamlyn_boundary::protect;
 
 use crate::library::current;
 use crate::node::{Inside, Outside};
-use crate::object::{IN_HANDLER, Kind, Object};
+use crate::object::{IN_HANDLER, Kind, NO_SECTION, Object};
 use crate::running::running_of;
 use crate::status::Failure;
 
@@ -16,11 +16,31 @@ pub(crate) fn inside(
     udm: *mut c_void,
     act: impl FnOnce(&mut dyn Inside) -> Result<(), Failure>,
 ) -> c_int {
-    protect(|| match running_of(udm) {
+    protect(|| match running_of(udm)? {
         Some(inside) => act(inside),
         None => {
             let object = current()?.object(udm)?;
             object.kind()?.with(|outside| act(outside))
+        }
+    })
+}
+
+/// The same of one that shows a message: with upcalls the program is in a section then, as the
+/// next handler takes the place of the message.
+#[inline]
+pub(crate) fn showing(
+    udm: *mut c_void,
+    act: impl FnOnce(&mut dyn Inside) -> Result<(), Failure>,
+) -> c_int {
+    protect(|| match running_of(udm)? {
+        Some(inside) => act(inside),
+        None => {
+            let object = current()?.object(udm)?;
+            let mut kind = object.kind()?;
+            if kind.is_beside_handlers() {
+                return Err(NO_SECTION);
+            }
+            kind.with(|outside| act(outside))
         }
     })
 }
@@ -31,7 +51,7 @@ pub(crate) fn either(
     inside: impl FnOnce(&mut dyn Inside) -> Result<(), Failure>,
     outside: impl FnOnce(&mut Kind) -> Result<(), Failure>,
 ) -> c_int {
-    protect(|| match running_of(udm) {
+    protect(|| match running_of(udm)? {
         Some(running) => inside(running),
         None => {
             let object = current()?.object(udm)?;
@@ -48,7 +68,7 @@ pub(crate) fn outside(
     act: impl FnOnce(&mut dyn Outside) -> Result<(), Failure>,
 ) -> c_int {
     protect(|| {
-        if running_of(udm).is_some() {
+        if running_of(udm)?.is_some() {
             return Err(IN_HANDLER);
         }
         let object = current()?.object(udm)?;

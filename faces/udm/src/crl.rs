@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hamlyn::Wait;
-use hamlyn_boundary::{bytes, bytes_mut, error_text, protect, text};
+use hamlyn_boundary::{bytes, bytes_mut, error_text, protect, text, with_error_text};
 use hamlyn_crl::{Crl, CrlOptions, RegionHandle as _, RegionId, Regions as _, UdmCourier};
 
 use crate::boundary::put;
@@ -57,7 +57,9 @@ fn call_any(act: impl FnOnce() -> Result<(), Failure>) -> c_int {
         && let Some(function) = ON_ERROR.get()
     {
         // SAFETY: the program gave it as a function of this type.
-        unsafe { function(code, error_text()) };
+        with_error_text(|text| unsafe { function(code, text) });
+        // That of a call that it made is not this one's.
+        LAST.set(code);
     }
     code
 }

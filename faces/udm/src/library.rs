@@ -9,7 +9,7 @@ use hamlyn_boundary::{Absence, Claim, Handles, Owner, Place};
 use crate::group::{Description, Hosts, OpenGroup};
 use crate::object::Object;
 use crate::regions::Regions;
-use crate::status::{Code, Failure};
+use crate::status::{Code, FORKED, Failure};
 
 const END_POINT: u8 = 5;
 
@@ -33,10 +33,6 @@ const CLOSED: Failure = Failure::new(
 const OTHER_THREAD: Failure = Failure::new(
     Code::WrongThread,
     "another thread of the process has the library: all calls are made by the thread that opened the first end point",
-);
-const FORKED: Failure = Failure::new(
-    Code::Forked,
-    "this process is a forked child, and the end point its parent's: open one here under another name of a node",
 );
 const TOO_MANY: Failure = Failure::new(Code::Resource, "a million end points are open: close some");
 const NOT_SHARED: Failure = Failure::new(

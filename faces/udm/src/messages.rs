@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use hamlyn_boundary::{bytes, words};
 use hamlyn_udm::{Message, WORDS_MAX};
 
-use crate::boundary::{inside, put, put_if_wanted};
+use crate::boundary::{inside, put, put_if_wanted, showing};
 use crate::status::{Code, Failure};
 
 /// `udm_message`.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn hamlyn_udm_available(udm: *mut c_void, is_there: *mut c
 /// `udm_peek`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_udm_peek(udm: *mut c_void, message: *mut CMessage) -> c_int {
-    inside(udm, |udm| {
+    showing(udm, |udm| {
         let shown = udm.peek()?.ok_or(crate::node::NOTHING)?;
         put(message, CMessage::of(shown))
     })
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn hamlyn_udm_peek(udm: *mut c_void, message: *mut CMessag
 /// `udm_extract`; without a place for the message `udm_dispose`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_udm_extract(udm: *mut c_void, message: *mut CMessage) -> c_int {
-    inside(udm, |udm| {
+    showing(udm, |udm| {
         put_if_wanted(message, CMessage::of(udm.extract()?))
     })
 }

@@ -26,6 +26,11 @@ pub(crate) const IN_HANDLER: Failure = Failure::new(
     "a handler or a task runs: it may inject, extract, end its section and spawn; make this call when it has returned",
 );
 
+pub(crate) const NO_SECTION: Failure = Failure::new(
+    Code::BadDispose,
+    "handlers have a thread of their own (UDM_THREAD): begin a section (udm_beginatom) to see or extract messages",
+);
+
 impl Object {
     pub(crate) fn new(kind: Kind, group: Rc<OpenGroup>) -> Self {
         Self {
@@ -80,6 +85,11 @@ impl Kind {
         }
     }
 
+    /// True if handlers may run between two calls.
+    pub(crate) fn is_beside_handlers(&self) -> bool {
+        matches!(self, Self::Upcalls(WithUpcalls { section: None, .. }))
+    }
+
     pub(crate) fn begin(&mut self, mask: u8) -> Result<(), Failure> {
         if let Self::Upcalls(WithUpcalls { section, upcalls }) = self
             && section.is_none()
@@ -114,7 +124,7 @@ impl Kind {
     }
 
     pub(crate) fn uac(&mut self) -> Result<u8, Failure> {
-        let is_of_call = matches!(self, Self::Upcalls(WithUpcalls { section: None, .. }));
+        let is_of_call = self.is_beside_handlers();
         let bits = self.with(|udm| Ok(udm.uac()))?;
         Ok(match is_of_call {
             true => bits & !INTERRUPT_DISABLE,

@@ -4,36 +4,44 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 use hamlyn::Host;
+use hamlyn::forks::Birth;
 use hamlyn_udm::{Arrival, AtomError, Call, Context, InjectError, Message};
 
 use crate::node::{Function, Inside, NOTHING, State};
-use crate::status::{Code, Failure};
+use crate::status::{Code, FORKED, Failure};
 
 /// Runs a function; its calls for its end point go to `inside` meanwhile.
 fn run(function: Function, inside: &mut dyn Inside) {
     let inside: *mut (dyn Inside + '_) = inside;
     // SAFETY: the same type, for longer than it is there; it is taken away below.
     let inside: *mut (dyn Inside + 'static) = unsafe { std::mem::transmute(inside) };
-    let before = RUNNING.replace(Some((function.udm, inside)));
+    let before = RUNNING.replace(Some((function.udm, inside, Birth::here())));
     // SAFETY: the program gave it as a function of this type.
     unsafe { (function.function)(function.udm, function.argument) };
     RUNNING.set(before);
 }
 
-type Running = (*mut c_void, *mut (dyn Inside + 'static));
+/// With the process in which the function runs.
+type Running = (*mut c_void, *mut (dyn Inside + 'static), Birth);
 
 thread_local! {
     static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
 }
 
-/// The handler or the task that runs in this thread for that end point.
+/// The handler or the task that runs in this thread for that end point, if one does. An error in a
+/// child that it has forked.
 #[inline]
-pub(crate) fn running_of<'a>(udm: *const c_void) -> Option<&'a mut dyn Inside> {
-    let (own, inside) = RUNNING.get()?;
+pub(crate) fn running_of<'a>(udm: *const c_void) -> Result<Option<&'a mut dyn Inside>, Failure> {
+    let Some((own, inside, birth)) = RUNNING.get() else {
+        return Ok(None);
+    };
+    if own.cast_const() == udm && !birth.is_here() {
+        return Err(FORKED);
+    }
     // SAFETY: the function runs, so that is there, and nobody else uses it: the call from which the
     // function runs holds it for that, and of the function's calls there is one at a time, during
     // which no function runs.
-    (own.cast_const() == udm).then(|| unsafe { &mut *inside })
+    Ok((own.cast_const() == udm).then(|| unsafe { &mut *inside }))
 }
 
 /// The handler of a message, for the layer.

@@ -123,7 +123,7 @@ const FLUSH: Wait = Wait::millis(1000);
 #[unsafe(no_mangle)]
 pub extern "C" fn hamlyn_udm_close(udm: *mut c_void) -> c_int {
     protect(|| {
-        if running_of(udm).is_some() {
+        if running_of(udm)?.is_some() {
             return Err(IN_HANDLER);
         }
         let library = current()?;

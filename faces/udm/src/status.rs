@@ -85,6 +85,10 @@ impl From<BadArgument> for Failure {
     }
 }
 
+pub(crate) const FORKED: Failure = Failure::new(
+    Code::Forked,
+    "this process is a forked child, and the end point its parent's: open one here under another name of a node",
+);
 // Programs that poll meet these often: no text is made.
 const WOULD_BLOCK: Failure = Failure::new(
     Code::WouldBlock,

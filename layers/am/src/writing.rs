@@ -14,10 +14,9 @@ use crate::wire::RECORDS;
 
 /// Time after which what found no room is tried again, if nothing has woken it before.
 pub(crate) const ROOM: Duration = Duration::from_millis(1);
-/// Packets for one slot that are sent in one go, so that other messages have their turn.
+/// Packets and bytes for one slot that are sent in one go, so that other messages have their turn.
 const PACKETS_PER_TURN: u32 = 16;
-/// Bytes that are stored in one go in memory of the receiver, of which one packet tells.
-const PLACED_BYTES_MAX: u64 = 1 << 20;
+const BYTES_PER_TURN: u64 = 1 << 20;
 /// Packets under way over a link that keeps many refusals.
 const PACKETS_MAX: u64 = 512;
 /// Refusals of anything else that a link may have: of requests, answers, and one message of credits.
@@ -171,9 +170,7 @@ impl Writing {
         let terminus = session.terminus();
         let packet_bytes = session.packet_bytes_max(self.link()).unwrap_or(1).max(1) as u64;
         let left_bytes = self.length_bytes - self.sent_bytes;
-        let length = source
-            .at_hand(left_bytes, packet_bytes)
-            .min(PLACED_BYTES_MAX);
+        let length = source.at_hand(left_bytes, packet_bytes).min(BYTES_PER_TURN);
         if length > packet_bytes
             && let Some(piece) = source.piece(self.sent_bytes, length as usize)
         {
@@ -208,10 +205,12 @@ impl Writing {
             return Ok(Progress::Gone);
         }
         let mut packets = 0;
+        let turn_end = self.sent_bytes + BYTES_PER_TURN;
         while self.sent_bytes < self.length_bytes {
             let under_way = delivery.sent - delivery.known;
             delivery.is_wanted |= under_way >= window.div_ceil(2);
-            if under_way >= window || packets == PACKETS_PER_TURN {
+            let is_turn_over = packets == PACKETS_PER_TURN || self.sent_bytes >= turn_end;
+            if under_way >= window || is_turn_over {
                 return Ok(Progress::Waits);
             }
             let Some(length) = self.send_next(session, source)? else {

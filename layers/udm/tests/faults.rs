@@ -55,7 +55,8 @@ impl HeldPage {
         // SAFETY: its faults are served below, for a page that is nobody else's.
         let faults = match unsafe { userfaultfd(flags) } {
             Ok(faults) => faults,
-            Err(why @ (Errno::NOSYS | Errno::PERM)) => {
+            // Older ones serve no faults of programs alone.
+            Err(why @ (Errno::NOSYS | Errno::PERM | Errno::INVAL)) => {
                 let _ = writeln!(std::io::stderr(), "SKIPPED: no userfaultfd: {why}");
                 return None;
             }

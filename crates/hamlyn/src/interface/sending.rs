@@ -160,7 +160,7 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<SendHandle>, SendError> {
         let length = message.data.len() as u64;
         if self.attached.may_place(length) {
-            match self.try_place(terminus, target, message)? {
+            match self.place_at_once(terminus, target, message)? {
                 Placing::Sent(handle) => return Ok(Some(handle)),
                 Placing::Full => return Ok(None),
                 Placing::NotAttached => {}

@@ -302,8 +302,9 @@ impl<H: Host> Interface<H> {
 
     /// Stores a message in its place and announces it, if all of its place is attached for writing
     /// ([`Session::attach`]): one packet without data, however long the message is, up to
-    /// 2^32 - 1 bytes. Otherwise nothing was sent, and [`Interface::try_send`] sends it in packets.
-    /// Does not block.
+    /// 2^32 - 1 bytes. Otherwise nothing was sent, and [`Interface::try_send`] sends it in packets. If
+    /// there is no room to announce it, packets were moved ([`Interface::poll`]), and it is to be
+    /// tried again. Does not block.
     ///
     /// # Errors
     ///
@@ -317,6 +318,20 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Result<Placing, SendError> {
         self.check()?;
+        let placed = self.place_at_once(terminus, target, message)?;
+        if placed == Placing::Full {
+            self.poll();
+        }
+        Ok(placed)
+    }
+
+    /// The same, and moves no packets.
+    pub(super) fn place_at_once(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Result<Placing, SendError> {
         self.drain_events_if_asked();
         let length = message.data.len() as u64;
         let store = |_: &_, to: &Mapped, at| to.store(at, message.data);

@@ -209,6 +209,21 @@ static void calls_back(udm_t *u, void *argument) {
     ran++;
 }
 
+/* The child is in the handler, too, which is its parent's. */
+static void forks(udm_t *u, void *argument) {
+    int status;
+    pid_t child = fork();
+    (void)argument;
+    if (child == 0) {
+        all_give(u, UDM_FORKED);
+        _exit(0);
+    }
+    EQUAL(waitpid(child, &status, 0), child);
+    EQUAL(status, 0);
+    GOOD(udm_dispose(u));
+    ran++;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "before")) {
@@ -281,6 +296,12 @@ int main(int argc, char **argv) {
         EQUAL(status, 0);
         /* Nothing of the parent's changed. */
         GOOD(udm_on(udm, 1, nothing, NULL));
+        GOOD(udm_inject0(udm, 0, 1));
+        UNTIL(ran == 1);
+        EQUAL(close_node(), 0);
+    } else if (!strcmp(what, "fork in a handler")) {
+        open_node(UDM_SAFEPOINT);
+        GOOD(udm_on(udm, 1, forks, NULL));
         GOOD(udm_inject0(udm, 0, 1));
         UNTIL(ran == 1);
         EQUAL(close_node(), 0);

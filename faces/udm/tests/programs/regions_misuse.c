@@ -16,6 +16,21 @@ static void on_error(int code, const char *text) {
     TRUE(text && *text);
 }
 
+/* It makes calls, one of which fails and tells it once more. */
+static void on_error_calls(int code, const char *text) {
+    char before[1024];
+    told++;
+    snprintf(before, sizeof before, "%s", text);
+    if (code == CRL_OPERATION_NOT_OPEN) {
+        TRUE(rgn_map(77) == NULL);
+        TRUE(crl_error_text() != text);
+    } else {
+        EQUAL(code, CRL_NO_REGION);
+        TRUE(crl_self_addr == 0);
+    }
+    EQUAL(strcmp(text, before), 0);
+}
+
 static void all_give(int code) {
     char byte = 0;
     uint64_t count;
@@ -127,9 +142,18 @@ int main(int argc, char **argv) {
         TRUE(rgn_map(77) == NULL);
         EQUAL(told, 2);
         EQUAL(told_code, CRL_NO_REGION);
-        crl_on_error(NULL);
+        told = 0;
+        crl_on_error(on_error_calls);
         EQUAL(rgn_end_write(data), CRL_OPERATION_NOT_OPEN);
         EQUAL(told, 2);
+        EQUAL(crl_last_status(), CRL_OPERATION_NOT_OPEN);
+        TRUE(strstr(crl_error_text(), "77") == NULL);
+        TRUE(rgn_map(77) == NULL);
+        EQUAL(crl_last_status(), CRL_NO_REGION);
+        EQUAL(told, 3);
+        crl_on_error(NULL);
+        EQUAL(rgn_end_write(data), CRL_OPERATION_NOT_OPEN);
+        EQUAL(told, 3);
         GOOD(rgn_unmap(data));
         GOOD(rgn_destroy(region));
         TRUE(rgn_map(region) == NULL);

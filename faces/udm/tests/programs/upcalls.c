@@ -78,6 +78,11 @@ int main(void) {
     GIVES(udm_endatom(udm, 5), UDM_PROTECTION, "bit of the layer");
     GOOD(udm_barrier(udm, LONG));
 
+    /* Outside of a section the next handler would take the place of a message that is shown. */
+    GIVES(udm_peek(udm, &message), UDM_BAD_DISPOSE, "begin a section");
+    GIVES(udm_extract(udm, &message), UDM_BAD_DISPOSE, "begin a section");
+    GIVES(udm_dispose(udm), UDM_BAD_DISPOSE, "begin a section");
+
     /* A handler that forgets is told of by the next call of the program. */
     number = atomic_load(&seen);
     GOOD(udm_inject0(udm, me, FORGET));

@@ -16,12 +16,13 @@ pub(crate) const UDM: Library = Library {
 };
 
 /// The parts of `misuse.c`.
-pub(crate) const MISUSE: [&str; 7] = [
+pub(crate) const MISUSE: [&str; 8] = [
     "before",
     "arguments",
     "handler",
     "thread",
     "fork",
+    "fork in a handler",
     "fork with upcalls",
     "exit",
 ];

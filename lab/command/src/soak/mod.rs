@@ -454,6 +454,8 @@ impl<'a> Soak<'a> {
         if !self.until("not all that it sent has come", |_, place| place.is_drained)? {
             return Ok(());
         }
+        // Connections that were lost before that were lost without a reason.
+        self.listen(Duration::ZERO)?;
         self.is_quitting = true;
         self.order(&Order::Quit)?;
         let begun = Instant::now();

@@ -5,6 +5,7 @@
 //! processor, its kernel and whatever else runs decide.
 
 mod figures;
+mod logs;
 pub(crate) mod process;
 mod program;
 mod regions;
@@ -188,7 +189,7 @@ fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<
     let span_ns = ended_ns.zip(begun_ns).map_or(0, |(end, begin)| end - begin);
     let messages = sum(|account| account.end.handled);
     let percent = |part: f64| 100.0 * part / messages.max(1) as f64;
-    let most_bytes = accounts.iter().map(|account| account.most_bytes).max();
+    let most_bytes = accounts.iter().map(|account| account.logs.most_bytes).max();
     Ok(Run {
         program: program.name(),
         skew_percent,
@@ -198,9 +199,9 @@ fn run_job(program: Program, setting: Setting, procs: u32, seed: u64) -> Result<
         run_time_ms: span_ns as f64 / 1e6,
         messages,
         after_stop_percent: percent(sum(|account| account.end.after_stop) as f64),
-        logged_percent: percent(sum(|account| account.spilled_bytes) as f64 / LINE_BYTES),
+        logged_percent: percent(sum(|account| account.logs.spilled_bytes) as f64 / LINE_BYTES),
         stops: sum(|account| account.end.stops),
-        episodes: sum(|account| account.episodes),
+        episodes: sum(|account| account.logs.episodes),
         pages_most: most_bytes.unwrap_or(0).div_ceil(PAGE_BYTES),
     })
 }

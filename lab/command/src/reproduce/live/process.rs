@@ -7,6 +7,7 @@ use hamlyn_job::Job;
 use hamlyn_udm::{Group, GroupOptions, Interrupt, Udm, UdmOptions};
 use serde::{Deserialize, Serialize};
 
+use super::logs::Logs;
 use super::program::{Program, Values};
 use super::tempo::{Progress, Tempo, WAIT, now_ns};
 
@@ -27,11 +28,8 @@ pub(super) struct Account {
     /// When its program began, and how far it was at its end.
     pub(super) begun_ns: u64,
     pub(super) end: Progress,
-    /// Its use of the memory that others lend: times, bytes in all, and the most that waited at one
-    /// of them.
-    pub(super) episodes: u64,
-    pub(super) spilled_bytes: u64,
-    pub(super) most_bytes: u64,
+    /// Its use of the memory that others lend until then.
+    pub(super) logs: Logs,
     pub(super) values: Values,
 }
 
@@ -54,21 +52,13 @@ pub(crate) fn run() -> Result<()> {
     let mut meeting = Udm::open(&group, "meeting", options, (), WAIT)?;
     meeting.barrier(WAIT)?;
     let begun_ns = now_ns();
-    let (values, end) = order.program.run(&group, options, &tempo)?;
-    let mut account = Account {
+    let (values, end, logs) = order.program.run(&group, options, &tempo)?;
+    let account = Account {
         begun_ns,
         end,
-        episodes: 0,
-        spilled_bytes: 0,
-        most_bytes: 0,
+        logs,
         values,
     };
-    for node in (0..job.procs).filter(|node| *node != job.proc) {
-        let used = group.log_use(node).unwrap_or_default();
-        account.episodes += used.episodes;
-        account.spilled_bytes += used.spilled_bytes;
-        account.most_bytes = account.most_bytes.max(used.most_bytes);
-    }
     // A node that ends takes what others still have to say to it along.
     meeting.barrier(WAIT)?;
     ensure!(meeting.flush(WAIT)?, "what was sent has not left");

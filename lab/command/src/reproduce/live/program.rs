@@ -10,6 +10,7 @@ use hamlyn_sim::reproduce::udm::bench::BETWEEN_10;
 use hamlyn_udm::{Group, UdmOptions};
 use serde::{Deserialize, Serialize};
 
+use super::logs::Logs;
 use super::regions::{self, Problem};
 use super::tempo::{Progress, Tempo};
 
@@ -79,13 +80,14 @@ impl Program {
         }
     }
 
-    /// Runs it on this node: its values, and how far it was before they were gathered.
+    /// Runs it on this node: its values, and before they were gathered its progress and the use of
+    /// logs.
     pub(super) fn run(
         self,
         group: &Group,
         options: UdmOptions,
         tempo: &Tempo,
-    ) -> Result<(Values, Progress)> {
+    ) -> Result<(Values, Progress, Logs)> {
         let mut values = Values::default();
         match self {
             Self::Barrier(barriers) => {
@@ -113,12 +115,12 @@ impl Program {
                 values.requests = synth.run(group, options, tempo)?;
             }
             Self::Regions(problem) => {
-                let (digest, end) = regions::run(problem, group, tempo)?;
+                let (digest, end, logs) = regions::run(problem, group, tempo)?;
                 values.digest = digest;
-                return Ok((values, end));
+                return Ok((values, end, logs));
             }
         }
-        Ok((values, tempo.progress()))
+        Ok((values, tempo.progress(), Logs::of(group)))
     }
 
     /// Fails unless the nodes brought together what they should.

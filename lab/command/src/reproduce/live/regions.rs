@@ -14,6 +14,7 @@ use hamlyn_programs::{Live, RegionProcessor};
 use hamlyn_udm::Group;
 use serde::{Deserialize, Serialize};
 
+use super::logs::Logs;
 use super::tempo::{PATIENCE, Progress, Tempo, WAIT};
 
 /// Rows of a block of LU.
@@ -40,9 +41,9 @@ impl Problem {
     }
 }
 
-/// Runs it on this node: the digest of the result at the first node, and how far it was before
-/// that was gathered.
-pub(super) fn run(problem: Problem, group: &Group, tempo: &Tempo) -> Result<(u64, Progress)> {
+/// Runs it on this node: the digest of the result at the first node, and before that was gathered
+/// the node's progress and its use of logs.
+pub(super) fn run(problem: Problem, group: &Group, tempo: &Tempo) -> Result<(u64, Progress, Logs)> {
     let courier = Watched {
         courier: UdmCourier::open(group, "crl", WAIT)?,
         tempo: tempo.clone(),
@@ -51,9 +52,11 @@ pub(super) fn run(problem: Problem, group: &Group, tempo: &Tempo) -> Result<(u64
     options.patience = Some(PATIENCE);
     let crl = Crl::open(courier, options)?;
     let mut end = None;
-    let digest = on(&crl, problem, || end = Some(tempo.progress()))?;
+    let now = || (tempo.progress(), Logs::of(group));
+    let digest = on(&crl, problem, || end = Some(now()))?;
     ensure!(crl.finish(WAIT)?, "what was sent has not left");
-    Ok((digest, end.unwrap_or(tempo.progress())))
+    let (progress, logs) = end.unwrap_or_else(now);
+    Ok((digest, progress, logs))
 }
 
 /// The digest of its result without messages.
