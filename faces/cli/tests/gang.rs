@@ -307,8 +307,8 @@ fn other_users_may() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    // Where that user may go. By a process of its own: one that another test starts at the same
-    // time would have the file open to write, so that nobody could run it.
+    // A place where that user may go. By a process of its own: a process that another test starts
+    // meanwhile would have the file open to write, so that nobody could run it.
     let program = std::env::temp_dir().join(format!("hamlyn-gang-{}", std::process::id()));
     let program = Copied(program);
     let copied = Command::new("cp")

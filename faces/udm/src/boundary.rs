@@ -16,13 +16,7 @@ pub(crate) fn inside(
     udm: *mut c_void,
     act: impl FnOnce(&mut dyn Inside) -> Result<(), Failure>,
 ) -> c_int {
-    protect(|| match running_of(udm)? {
-        Some(inside) => act(inside),
-        None => {
-            let object = current()?.object(udm)?;
-            object.kind()?.with(|outside| act(outside))
-        }
-    })
+    inside_if(udm, |_| Ok(()), act)
 }
 
 /// The same of one that shows a message: with upcalls the program is in a section then, as the
@@ -32,14 +26,26 @@ pub(crate) fn showing(
     udm: *mut c_void,
     act: impl FnOnce(&mut dyn Inside) -> Result<(), Failure>,
 ) -> c_int {
+    let check = |kind: &Kind| match kind.is_beside_handlers() {
+        true => Err(NO_SECTION),
+        false => Ok(()),
+    };
+    inside_if(udm, check, act)
+}
+
+/// The same if the program, unless a handler or a task calls, may make the call now.
+#[inline]
+fn inside_if(
+    udm: *mut c_void,
+    check: impl FnOnce(&Kind) -> Result<(), Failure>,
+    act: impl FnOnce(&mut dyn Inside) -> Result<(), Failure>,
+) -> c_int {
     protect(|| match running_of(udm)? {
         Some(inside) => act(inside),
         None => {
             let object = current()?.object(udm)?;
             let mut kind = object.kind()?;
-            if kind.is_beside_handlers() {
-                return Err(NO_SECTION);
-            }
+            check(&kind)?;
             kind.with(|outside| act(outside))
         }
     })

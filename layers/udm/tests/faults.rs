@@ -111,7 +111,7 @@ impl HeldPage {
     }
 }
 
-fn open(me: u32, lost_pages: u64) -> Udm<u32> {
+fn open(me: u32, page_at: u64) -> Udm<u32> {
     let name = |node: u32| format!("udm-fault-{}-{node}", std::process::id());
     let manager = hamlyn::open(&name(me)).unwrap();
     let options = GroupOptions {
@@ -127,7 +127,7 @@ fn open(me: u32, lost_pages: u64) -> Udm<u32> {
     let mut udm = Udm::open(&group, "main", options, 0, LONG).unwrap();
     udm.on(TOUCH, move |arrival| {
         let mut call = arrival.extract();
-        assert_eq!(HeldPage::touch(lost_pages), 0);
+        assert_eq!(HeldPage::touch(page_at), 0);
         assert_eq!(*call.state(), 0, "nothing else was handled meanwhile");
         call
     })

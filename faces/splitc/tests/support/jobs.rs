@@ -103,6 +103,20 @@ impl Library {
     }
 }
 
+/// Compiles each header by itself, in each version of C and C++.
+pub(crate) fn headers_compile_alone(headers: &[&str]) {
+    for header in headers {
+        for standard in [
+            "c99", "c11", "c17", "c2x", "gnu99", "c++11", "c++17", "c++20",
+        ] {
+            let language = if standard.contains("++") { "c++" } else { "c" };
+            let mut command = compiler(standard);
+            command.args(["-pedantic", "-fsyntax-only", "-x", language, "-include"]);
+            run_ok(command.arg(include().join(header)).arg("/dev/null"));
+        }
+    }
+}
+
 pub(crate) fn run_ok(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
