@@ -16,7 +16,9 @@ pub mod enumerate;
 pub mod lu;
 mod processor;
 mod shared;
+mod shared_program;
 pub mod synth;
 pub mod water;
 
 pub use processor::{Live, Processor, ProgramError, RegionProcessor};
+pub use shared_program::{Marks, SharedProgram};

@@ -1,16 +1,16 @@
 //! LU, Water and Barnes over shared memory in software: they compute what they compute, at the pace
 //! of this host.
 
+use std::cell::Cell;
 use std::hash::{DefaultHasher, Hasher as _};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use hamlyn::Wait;
-use hamlyn::zerocopy::{Immutable, IntoBytes};
-use hamlyn_crl::{Courier, Crl, CrlError, CrlNull, CrlOptions, Incoming, Regions, UdmCourier};
-use hamlyn_programs::barnes::{Barnes, BarnesProblem};
-use hamlyn_programs::lu::{LuBlocks, LuProblem};
-use hamlyn_programs::water::{Water, WaterProblem};
-use hamlyn_programs::{Live, RegionProcessor};
+use hamlyn_crl::{Courier, Crl, CrlOptions, Incoming, UdmCourier};
+use hamlyn_programs::barnes::BarnesProblem;
+use hamlyn_programs::lu::LuProblem;
+use hamlyn_programs::water::WaterProblem;
+use hamlyn_programs::{Live, Marks, SharedProgram};
 use hamlyn_udm::Group;
 use serde::{Deserialize, Serialize};
 
@@ -32,17 +32,32 @@ pub(super) enum Problem {
 }
 
 impl Problem {
-    pub(super) fn name(self) -> &'static str {
+    fn program(self) -> SharedProgram {
         match self {
-            Self::Lu(_) => "LU",
-            Self::Water(..) => "Water",
-            Self::Barnes(..) => "Barnes",
+            Self::Lu(size) => SharedProgram::Lu(LuProblem {
+                size: size as usize,
+                block: BLOCK,
+            }),
+            Self::Water(side, steps) => SharedProgram::Water(WaterProblem {
+                side: side as usize,
+                steps: steps as usize,
+                ..WaterProblem::default()
+            }),
+            Self::Barnes(bodies, steps) => SharedProgram::Barnes(BarnesProblem {
+                bodies: bodies as usize,
+                steps: steps as usize,
+                ..BarnesProblem::default()
+            }),
         }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        self.program().name()
     }
 }
 
 /// Runs it on this node: the digest of the result at the first node, and before that was gathered
-/// the node's progress and its use of logs.
+/// the node's progress and its use of logs. All of it is timed.
 pub(super) fn run(problem: Problem, group: &Group, tempo: &Tempo) -> Result<(u64, Progress, Logs)> {
     let courier = Watched {
         courier: UdmCourier::open(group, "crl", WAIT)?,
@@ -51,71 +66,31 @@ pub(super) fn run(problem: Problem, group: &Group, tempo: &Tempo) -> Result<(u64
     let mut options = CrlOptions::default();
     options.patience = Some(PATIENCE);
     let crl = Crl::open(courier, options)?;
-    let mut end = None;
-    let now = || (tempo.progress(), Logs::of(group));
-    let digest = on(&crl, problem, || end = Some(now()))?;
+    let end = Cell::new(None);
+    let marks = Marks {
+        begin: &|| {},
+        end: &|| end.set(Some((tempo.progress(), Logs::of(group)))),
+    };
+    let bits = problem.program().run(&crl, &Live, &marks)?;
     ensure!(crl.finish(WAIT)?, "what was sent has not left");
-    let (progress, logs) = end.unwrap_or_else(now);
-    Ok((digest, progress, logs))
+    let (progress, logs) = end.take().context("a program that did not end")?;
+    Ok((digest(&bits), progress, logs))
 }
 
 /// The digest of its result without messages.
 pub(super) fn serial(problem: Problem) -> Result<u64> {
-    on(&CrlNull::default(), problem, || ())
+    Ok(digest(&problem.program().serial()?))
 }
 
-fn on<R: Regions>(crl: &R, problem: Problem, ends: impl FnOnce()) -> Result<u64>
-where
-    Live: RegionProcessor<R>,
-{
-    match problem {
-        Problem::Lu(size) => {
-            let problem = LuProblem {
-                size: size as usize,
-                block: BLOCK,
-            };
-            let blocks = LuBlocks::create(crl, &Live, problem)?;
-            blocks.factor()?;
-            ends();
-            at_first(crl, || blocks.gather())
-        }
-        Problem::Water(side, steps) => {
-            let problem = WaterProblem {
-                side: side as usize,
-                steps: steps as usize,
-                ..WaterProblem::default()
-            };
-            let water = Water::create(crl, &Live, problem)?;
-            water.run()?;
-            ends();
-            at_first(crl, || water.gather())
-        }
-        Problem::Barnes(bodies, steps) => {
-            let problem = BarnesProblem {
-                bodies: bodies as usize,
-                steps: steps as usize,
-                ..BarnesProblem::default()
-            };
-            let barnes = Barnes::create(crl, &Live, problem)?;
-            barnes.run()?;
-            ends();
-            at_first(crl, || barnes.gather())
-        }
-    }
-}
-
-/// The digest of what the first node gathers.
-fn at_first<R: Regions, T: IntoBytes + Immutable>(
-    crl: &R,
-    gather: impl FnOnce() -> Result<Vec<T>, CrlError>,
-) -> Result<u64> {
-    if crl.me() > 0 {
-        return Ok(0);
+/// A number for the bits of a result; 0 where there is none.
+fn digest(bits: &[u64]) -> u64 {
+    if bits.is_empty() {
+        return 0;
     }
     // The same bits give the same number in every process of this program.
     let mut hasher = DefaultHasher::new();
-    hasher.write(gather()?.as_bytes());
-    Ok(hasher.finish())
+    bits.iter().for_each(|word| hasher.write_u64(*word));
+    hasher.finish()
 }
 
 /// A courier that notes which messages are received after a stop.

@@ -1,17 +1,17 @@
 //! The bench: settings, each a world of its own, and the measurements that rows are judged by.
 
 use hamlyn_crl::Kind;
-use hamlyn_programs::ProgramError;
 use hamlyn_programs::barnes::BarnesProblem;
 use hamlyn_programs::barrier::Barriers;
 use hamlyn_programs::enumerate::{Counts, Enumeration};
 use hamlyn_programs::lu::LuProblem;
 use hamlyn_programs::synth::Synth;
 use hamlyn_programs::water::WaterProblem;
+use hamlyn_programs::{ProgramError, SharedProgram};
 
 use super::costs::{self, Costs};
 use super::fugu::{Fugu, Run, options, out_of_step};
-use super::regions::{OfKinds, Shared};
+use super::regions::{self, OfKinds};
 use crate::machine::Machine;
 use crate::reproduce::measure::Failure;
 use crate::reproduce::parallel::side_by_side;
@@ -65,7 +65,7 @@ pub enum Program {
     /// Up to so many moves of the puzzle.
     Enum(u32),
     /// One over regions.
-    Shared(Shared),
+    Shared(SharedProgram),
     /// Groups of so many requests, with so many cycles between two.
     Synth {
         /// N.
@@ -249,9 +249,10 @@ impl Setting {
             }
             Program::Shared(shared) => {
                 let action = operation("crl");
-                let run = fugu.run(operation(shared.name()), |group, processor| {
-                    shared.run(group, processor, action)
-                })?;
+                let run = fugu.run(
+                    operation(&shared.name().to_lowercase()),
+                    |group, processor| regions::run(shared, group, processor, action),
+                )?;
                 let serial = shared.serial().map_err(ProgramError::from);
                 let serial = serial.map_err(|error| Failure::World(error.to_string()))?;
                 if run.nodes[0].result.bits != serial {
@@ -323,7 +324,12 @@ impl Extent {
         if self.is_quick {
             (lu.size, water.side, barnes.bodies) = (120, 4, 256);
         }
-        [Shared::Lu(lu), Shared::Water(water), Shared::Barnes(barnes)].map(Program::Shared)
+        [
+            SharedProgram::Lu(lu),
+            SharedProgram::Water(water),
+            SharedProgram::Barnes(barnes),
+        ]
+        .map(Program::Shared)
     }
 
     /// The programs of Figures 7 and 8 with their names.

@@ -6,13 +6,8 @@
 use std::cell::Cell;
 
 use hamlyn::Wait;
-use hamlyn_crl::{
-    Courier, Crl, CrlError, CrlNull, CrlOptions, Incoming, Kind, Regions, UdmCourier,
-};
-use hamlyn_programs::barnes::{Barnes, BarnesProblem};
-use hamlyn_programs::lu::{LuBlocks, LuProblem};
-use hamlyn_programs::water::{Water, WaterProblem};
-use hamlyn_programs::{Live, ProgramError, RegionProcessor};
+use hamlyn_crl::{Courier, Crl, CrlError, CrlOptions, Incoming, Kind, UdmCourier};
+use hamlyn_programs::{Marks, ProgramError, RegionProcessor, SharedProgram};
 use hamlyn_udm::Group;
 
 use super::fugu::{SimProcessor, options};
@@ -113,17 +108,6 @@ impl RegionProcessor<Node> for SimProcessor {
     }
 }
 
-/// A program, and its size.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Shared {
-    /// All of it is measured.
-    Lu(LuProblem),
-    /// Its last iteration is measured.
-    Water(WaterProblem),
-    /// The same.
-    Barnes(BarnesProblem),
-}
-
 /// Messages by their kinds.
 pub type OfKinds = [u64; Kind::ALL.len()];
 
@@ -135,137 +119,36 @@ pub(super) struct SharedResult {
     pub(super) sent: OfKinds,
 }
 
-/// Called at the begin and at the end of the part of a program that is measured.
-pub(super) struct Marks<'a> {
-    pub(super) begin: &'a dyn Fn(),
-    pub(super) end: &'a dyn Fn(),
-}
-
-impl Shared {
-    /// The name of its operations in the machine's file.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Lu(_) => "lu",
-            Self::Water(_) => "water",
-            Self::Barnes(_) => "barnes",
+/// Runs a program on this node of FUGU, where the library's work for a message takes so long.
+pub(super) fn run(
+    program: SharedProgram,
+    group: &Group<SimHost>,
+    processor: &SimProcessor,
+    action: Span,
+) -> Result<SharedResult, ProgramError> {
+    let courier = InterruptingCourier::open(group, processor, action)?;
+    let crl = Crl::open(courier, CrlOptions::default())?;
+    let sent = Cell::new([0; Kind::ALL.len()]);
+    let add_sent = |sign: fn(u64, u64) -> u64| {
+        let (statistics, mut sums) = (crl.statistics(), sent.get());
+        for kind in Kind::ALL {
+            let sum = &mut sums[*kind as usize];
+            *sum = sign(*sum, statistics.sent(*kind));
         }
-    }
-
-    /// The result of the program alone.
-    pub(super) fn serial(self) -> Result<Vec<u64>, CrlError> {
-        let marks = Marks {
-            begin: &|| {},
-            end: &|| {},
-        };
-        self.run_on(&CrlNull::default(), &Live, &marks)
-    }
-
-    /// Runs it on this node of FUGU, where the library's work for a message takes so long.
-    pub(super) fn run(
-        self,
-        group: &Group<SimHost>,
-        processor: &SimProcessor,
-        action: Span,
-    ) -> Result<SharedResult, ProgramError> {
-        let courier = InterruptingCourier::open(group, processor, action)?;
-        let crl = Crl::open(courier, CrlOptions::default())?;
-        let sent = Cell::new([0; Kind::ALL.len()]);
-        let add_sent = |sign: fn(u64, u64) -> u64| {
-            let (statistics, mut sums) = (crl.statistics(), sent.get());
-            for kind in Kind::ALL {
-                let sum = &mut sums[*kind as usize];
-                *sum = sign(*sum, statistics.sent(*kind));
-            }
-            sent.set(sums);
-        };
-        let marks = Marks {
-            begin: &|| {
-                add_sent(u64::wrapping_sub);
-                processor.begin_measured();
-            },
-            end: &|| {
-                add_sent(u64::wrapping_add);
-                processor.end_measured();
-            },
-        };
-        let bits = self.run_on(&crl, processor, &marks)?;
-        crl.finish(options().wait)?;
-        let sent = sent.get();
-        Ok(SharedResult { bits, sent })
-    }
-
-    /// All of LU is measured, and the last iteration of the others (T-188).
-    pub(super) fn run_on<R: Regions>(
-        self,
-        crl: &R,
-        processor: &impl RegionProcessor<R>,
-        marks: &Marks<'_>,
-    ) -> Result<Vec<u64>, CrlError> {
-        let is_first = crl.me() == 0;
-        match self {
-            Self::Lu(problem) => {
-                (marks.begin)();
-                let blocks = LuBlocks::create(crl, processor, problem)?;
-                blocks.factor()?;
-                (marks.end)();
-                gathered(is_first, || blocks.gather(), |value| [value.to_bits()])
-            }
-            Self::Water(problem) => {
-                let water = Water::create(crl, processor, problem)?;
-                water.start()?;
-                let mut energy = 0.0;
-                for step in 1..=problem.steps {
-                    if step == problem.steps {
-                        (marks.begin)();
-                    }
-                    energy = water.step()?;
-                }
-                (marks.end)();
-                let mut result = gathered(
-                    is_first,
-                    || water.gather(),
-                    |molecule| {
-                        let places = molecule.places.concat();
-                        let moved = places.into_iter().chain(molecule.velocities.concat());
-                        moved.map(f64::to_bits).collect::<Vec<_>>()
-                    },
-                )?;
-                if is_first {
-                    result.push(energy.to_bits());
-                }
-                Ok(result)
-            }
-            Self::Barnes(problem) => {
-                let barnes = Barnes::create(crl, processor, problem)?;
-                for step in 1..=problem.steps {
-                    if step == problem.steps {
-                        (marks.begin)();
-                    }
-                    barnes.step()?;
-                }
-                (marks.end)();
-                gathered(
-                    is_first,
-                    || barnes.gather(),
-                    |body| {
-                        let moved = body.place.into_iter().chain(body.velocity);
-                        moved.map(f64::to_bits).collect::<Vec<_>>()
-                    },
-                )
-            }
-        }
-    }
-}
-
-/// The bits of what the first node gathers.
-fn gathered<T, B: IntoIterator<Item = u64>>(
-    is_first: bool,
-    gather: impl FnOnce() -> Result<Vec<T>, CrlError>,
-    bits: impl Fn(T) -> B,
-) -> Result<Vec<u64>, CrlError> {
-    let all = match is_first {
-        true => gather()?,
-        false => Vec::new(),
+        sent.set(sums);
     };
-    Ok(all.into_iter().flat_map(bits).collect())
+    let marks = Marks {
+        begin: &|| {
+            add_sent(u64::wrapping_sub);
+            processor.begin_measured();
+        },
+        end: &|| {
+            add_sent(u64::wrapping_add);
+            processor.end_measured();
+        },
+    };
+    let bits = program.run(&crl, processor, &marks)?;
+    crl.finish(options().wait)?;
+    let sent = sent.get();
+    Ok(SharedResult { bits, sent })
 }

@@ -6,26 +6,26 @@ use std::collections::BTreeSet;
 
 use hamlyn::Wait;
 use hamlyn_crl::{Crl, CrlError, CrlNull, CrlOptions, Kind, RegionHandle, RegionId, Regions};
-use hamlyn_programs::RegionProcessor;
 use hamlyn_programs::barnes::BarnesProblem;
 use hamlyn_programs::lu::LuProblem;
 use hamlyn_programs::water::WaterProblem;
+use hamlyn_programs::{Marks, RegionProcessor, SharedProgram};
 
 use super::*;
-use crate::reproduce::udm::regions::{InterruptingCourier, Marks, Shared};
+use crate::reproduce::udm::regions::{self, InterruptingCourier};
 
 /// Small, with every kind of work in them.
-pub(super) const TINY: [Shared; 3] = [
-    Shared::Lu(LuProblem {
+pub(super) const TINY: [SharedProgram; 3] = [
+    SharedProgram::Lu(LuProblem {
         size: 40,
         block: 10,
     }),
-    Shared::Water(WaterProblem {
+    SharedProgram::Water(WaterProblem {
         side: 2,
         steps: 3,
         step_ps: 0.0002,
     }),
-    Shared::Barnes(BarnesProblem {
+    SharedProgram::Barnes(BarnesProblem {
         bodies: 32,
         steps: 3,
         theta: 1.0,
@@ -46,13 +46,13 @@ impl RegionProcessor<CrlNull> for Counting {
 }
 
 /// Operations of the part of a program that is measured.
-fn operations_of(shared: Shared) -> u64 {
+fn operations_of(shared: SharedProgram) -> u64 {
     let (counting, all) = (Counting::default(), Cell::new(0));
     let marks = Marks {
         begin: &|| counting.0.set(0),
         end: &|| all.set(counting.0.get()),
     };
-    let run = shared.run_on(&CrlNull::default(), &counting, &marks);
+    let run = shared.run(&CrlNull::default(), &counting, &marks);
     assert!(!run.unwrap().is_empty());
     all.get()
 }
@@ -68,9 +68,9 @@ fn even_fugu(nodes: usize) -> Fugu {
 }
 
 /// The cycles of a program alone on one node, where it sends nothing.
-fn cycles_on_one(shared: Shared, operation: u64) -> u64 {
+fn cycles_on_one(shared: SharedProgram, operation: u64) -> u64 {
     let run = even_fugu(1).run(Span::from_ns(operation), |group, processor| {
-        let result = shared.run(group, processor, Span::from_us(7))?;
+        let result = regions::run(shared, group, processor, Span::from_us(7))?;
         assert_eq!(result.bits, shared.serial()?);
         assert_eq!(result.sent.iter().sum::<u64>(), 0);
         Ok(())
@@ -89,11 +89,11 @@ fn a_program_takes_its_operations() {
     let m = 8;
     assert_eq!(operations_of(water), m * (m - 1) / 2 * 9 + m * 15);
     // With theta of zero each body sees all others, and is spared no cell.
-    let Shared::Barnes(problem) = barnes else {
+    let SharedProgram::Barnes(problem) = barnes else {
         panic!("{barnes:?}");
     };
     let theta = 0.0;
-    let all_pairs = operations_of(Shared::Barnes(BarnesProblem { theta, ..problem }));
+    let all_pairs = operations_of(SharedProgram::Barnes(BarnesProblem { theta, ..problem }));
     let bodies = problem.bodies as u64;
     assert!(all_pairs > bodies * bodies && all_pairs > operations_of(barnes));
     for shared in TINY {
@@ -187,11 +187,11 @@ fn the_librarys_work_is_in_handlers() {
 #[test]
 fn the_last_iteration_is_measured() {
     let [_, water, _] = TINY;
-    let Shared::Water(problem) = water else {
+    let SharedProgram::Water(problem) = water else {
         panic!("{water:?}");
     };
     let measured = |steps| {
-        let shared = Shared::Water(WaterProblem { steps, ..problem });
+        let shared = SharedProgram::Water(WaterProblem { steps, ..problem });
         outcome(Setting::new(Program::Shared(shared), Sharing::Alone, 1))
     };
     let (three, six) = (measured(3), measured(6));
