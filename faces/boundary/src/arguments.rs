@@ -27,6 +27,15 @@ pub fn put<T>(place: *mut T, value: T) -> Result<(), BadArgument> {
     }
 }
 
+/// Options of the caller; those given here if there are none.
+pub fn options_or<T>(options: *const T, default: &T) -> &T {
+    match options.is_null() || !options.is_aligned() {
+        true => default,
+        // SAFETY: options that are not null can be read during the call, as the header demands.
+        false => unsafe { &*options },
+    }
+}
+
 /// A wait of so many milliseconds; below 0 for ever.
 pub fn wait_of(milliseconds: i64) -> Wait {
     u64::try_from(milliseconds).map_or(Wait::Forever, Wait::millis)

@@ -11,7 +11,7 @@ mod handle;
 mod owner;
 mod status;
 
-pub use arguments::{bytes, bytes_mut, put, text, wait_of, words};
+pub use arguments::{bytes, bytes_mut, options_or, put, text, wait_of, words};
 pub use environment::setting;
 pub use handle::{Handles, kind_of, serial};
 pub use owner::{Absence, Claim, Opened, Owner, Place};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hamlyn::Wait;
-use hamlyn_boundary::{bytes, bytes_mut, error_text, protect, text, with_error_text};
+use hamlyn_boundary::{bytes, bytes_mut, error_text, options_or, protect, text, with_error_text};
 use hamlyn_crl::{Crl, CrlOptions, RegionHandle as _, RegionId, Regions as _, UdmCourier};
 
 use crate::boundary::put;
@@ -125,12 +125,7 @@ fn open(options: &COptions) -> Result<(), Failure> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_crl_open(options: *const COptions) -> c_int {
     call_any(|| {
-        let given = match options.is_null() || !options.is_aligned() {
-            true => &COptions::DEFAULT,
-            // SAFETY: options that are not null can be read during the call, as the header demands.
-            false => unsafe { &*options },
-        };
-        let opened = open(given);
+        let opened = open(options_or(options, &COptions::DEFAULT));
         if opened.is_err() {
             close_if_unused();
         }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
 
 use hamlyn::Wait;
-use hamlyn_boundary::{text, wait_of};
+use hamlyn_boundary::{options_or, text, wait_of};
 use hamlyn_udm::{Interrupt, Udm, UdmOptions};
 
 use crate::boundary::{inside, outside, protect, put};
@@ -103,12 +103,7 @@ fn open(options: &COptions) -> Result<*mut c_void, Failure> {
 pub unsafe extern "C" fn hamlyn_udm_open(udm: *mut *mut c_void, options: *const COptions) -> c_int {
     protect(|| {
         put(udm, std::ptr::null_mut())?;
-        let given = match options.is_null() || !options.is_aligned() {
-            true => &COptions::DEFAULT,
-            // SAFETY: options that are not null can be read during the call, as the header demands.
-            false => unsafe { &*options },
-        };
-        let opened = open(given);
+        let opened = open(options_or(options, &COptions::DEFAULT));
         if opened.is_err() {
             close_if_unused();
         }
