@@ -52,8 +52,8 @@ const MOST: [(&str, f64, f64); 16] = [
     ("udm_null", 154.8, 310.1),
     ("udm_14", 174.8, 405.1),
     ("udm_section", 23.4, 23.4),
-    ("am_request", 627.4, 803.7),
-    ("am_reply", 1062.3, 933.0),
+    ("am_request", 571.1, 616.1),
+    ("am_reply", 1013.7, 760.3),
 ];
 
 /// What a call through C takes more than the same call of Rust: what was counted when the figure

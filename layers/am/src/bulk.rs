@@ -201,6 +201,7 @@ impl NodeState {
         for number in self.state.transfers.due() {
             let State {
                 endpoints,
+                peers,
                 traffic,
                 transfers,
                 ..
@@ -227,7 +228,7 @@ impl NodeState {
             let Some(transfer) = transfers.remove(number) else {
                 continue;
             };
-            let Some(peer) = link.and_then(|link| traffic.peers.get(link)) else {
+            let Some(peer) = link.and_then(|link| peers.get(link)) else {
                 // The bytes are here, and nobody is whose they were.
                 let returned = transfer.returned(Reason::Unreachable);
                 self.state.return_to_sender(returned);
@@ -440,14 +441,14 @@ impl State {
         };
         let link = writing.link();
         // One that is lost is not made anew: nothing would tell of its end again.
-        let Some(peer) = self.traffic.peers.get(link) else {
+        let Some(peer) = self.peers.get(link) else {
             transfer.end(Some(Reason::Unreachable));
             return Ok(None);
         };
         // Nothing is read of data that were sent and are not here any more.
         let data = lent.or(transfer.data.as_deref()).unwrap_or(&[]);
         let advanced = writing.advance(session, &mut peer.delivery, &mut Source::Bytes(data));
-        self.traffic.fence_if_wanted(link);
+        self.traffic.fence_if_wanted(peer);
         match advanced {
             Ok(Progress::Done) => {}
             Ok(Progress::Waits) => return Ok(Some(Halt::Blocked(Blocked::Room))),

@@ -117,8 +117,7 @@ impl<'a> Reply<'a> {
                 most_bytes,
             });
         }
-        let mut head = Head::new(category, handler);
-        head.source = source.index;
+        let head = Head::new(category, handler).of_endpoint(source.index);
         if category == Category::Short {
             kept.write_short(head, arguments);
             return Ok(());

@@ -16,6 +16,7 @@ use crate::port::{EndpointState, Handler, Incoming};
 use crate::returned::Returned;
 use crate::send::{Attempt, Request, check};
 use crate::shared::Shared;
+use crate::state::State;
 use crate::traffic::Again;
 use crate::translation::{TRANSLATIONS_MAX, Translation};
 use crate::wire::Category;
@@ -83,7 +84,7 @@ impl<H: Host> Endpoint<H> {
         session.rekey_port(&mut endpoint.port, key_of(&secret, tag))?;
         endpoint.tag = tag;
         // Their askers knew the tag before.
-        node.state.traffic.return_asked(self.id, Reason::BadTag);
+        node.state.return_asked(self.id, Reason::BadTag);
         Ok(())
     }
 
@@ -229,7 +230,7 @@ impl<H: Host> Endpoint<H> {
         let link = target.link();
         let interface = session.identity_of(link).map(|identity| identity.interface);
         let state = &mut node.state;
-        if let Some(peer) = state.traffic.peers.enter(link) {
+        if let Some(peer) = state.peers.enter(link) {
             peer.known.interface = peer.known.interface.or(interface);
             // Until the peer says itself where answers go: the name may be anybody's word.
             let replies = name.introduction.replies(name.interface());
@@ -467,9 +468,9 @@ impl<H: Host> Endpoint<H> {
             return Err(Error::OtherNode { what: "request" });
         }
         let (mut node, mut session) = self.shared.enter()?;
-        let traffic = &mut node.state.traffic;
+        let State { peers, traffic, .. } = &mut node.state;
         let most_bytes = traffic.options.medium_bytes_max as usize;
-        let request = traffic.peers.request(to.link, to.stamp);
+        let request = peers.request(to.link, to.stamp);
         let Some(request) = request.filter(|request| request.state == ServedState::Open) else {
             to.end();
             return Err(Error::Stale);

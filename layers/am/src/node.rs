@@ -63,10 +63,9 @@ impl<H: Host> Node<H> {
         let host = session.identity().node;
         drop(session);
         let dropped = Rc::new(Dropped::default());
-        let mut traffic = Traffic::new(options, Rc::clone(&dropped));
-        traffic.peers.host = host;
+        let traffic = Traffic::new(options, Rc::clone(&dropped));
         let residence = Residence::new(options.frames);
-        let node = NodeState::new(replies, fences, residence, State::new(traffic));
+        let node = NodeState::new(replies, fences, residence, State::new(host, traffic));
         Ok(Self {
             shared: Rc::new(Shared {
                 manager,

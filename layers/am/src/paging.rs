@@ -51,7 +51,10 @@ impl NodeState {
                 break;
             };
             let State {
-                endpoints, traffic, ..
+                endpoints,
+                peers,
+                traffic,
+                ..
             } = &mut self.state;
             if let Some(endpoint) = gone.and_then(|gone| endpoints.at(gone)) {
                 session.park_port(&endpoint.port, true)?;
@@ -65,7 +68,7 @@ impl NodeState {
                 now_ns = session.host().now_ns();
                 endpoint.stay = Stay::since(now_ns);
                 for link in std::mem::take(&mut endpoint.knockers) {
-                    if let Some(peer) = traffic.peers.get(link) {
+                    if let Some(peer) = peers.get(link) {
                         peer.has_room(endpoint.port.name().to_bits());
                         traffic.hints.push(link);
                     }
@@ -82,7 +85,7 @@ impl NodeState {
     /// Finds endpoints for which messages came though they are not resident (`V 3.2`).
     fn hear_knocks<H: Host>(&mut self, session: &mut Session<'_, H>) {
         while let Some(knock) = session.next_knock() {
-            if let Some(peer) = self.state.traffic.peers.get(knock.from) {
+            if let Some(peer) = self.state.peers.get(knock.from) {
                 // It has sent since it was told, and perhaps too late.
                 peer.is_hinted = false;
             }

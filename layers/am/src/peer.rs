@@ -50,6 +50,14 @@ pub(crate) enum RecordState {
     Rejecting,
 }
 
+impl RecordState {
+    /// Its answer is awaited. One that was refused may be taken by a peer that lies about that.
+    #[inline]
+    pub(crate) fn is_awaited(self) -> bool {
+        matches!(self, Self::Outstanding | Self::Refused)
+    }
+}
+
 /// A request that is outstanding.
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -134,6 +142,14 @@ impl Pauses {
     }
 }
 
+/// A request that was answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) endpoint: EndpointId,
+    pub(crate) translation: u32,
+    pub(crate) transfer: Option<u32>,
+}
+
 /// A request that came back.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -207,17 +223,26 @@ impl Records {
 
     /// Frees a record. Its use is over, unless the peer never took the request: it knows a use by
     /// nothing but the number, of which there are few.
-    #[inline]
     pub(crate) fn free(&mut self, stamp: Stamp) {
-        let Some(record) = self.get(stamp) else {
-            return;
-        };
+        self.answered(stamp);
+    }
+
+    /// The same; the parts that the end of a request needs.
+    #[inline]
+    pub(crate) fn answered(&mut self, stamp: Stamp) -> Option<Answered> {
+        let record = self.get(stamp)?;
         if record.state != RecordState::Refused {
             record.uses = record.uses.wrapping_add(1) & 127;
         }
         record.state = RecordState::Free;
         record.message.clear(stamp.number() < LONG_KEPT);
+        let answered = Answered {
+            endpoint: record.endpoint,
+            translation: record.translation,
+            transfer: record.transfer,
+        };
         self.free |= 1 << stamp.number();
+        Some(answered)
     }
 
     /// Frees a record; what was in it.
@@ -285,8 +310,10 @@ impl Served {
 #[derive(Debug)]
 pub(crate) struct ServedTable {
     requests: Vec<Served>,
-    /// Stamps of those that were answered by empty replies which were not told yet.
-    pub(crate) credits: Vec<Stamp>,
+    /// Those that were answered by empty replies which were not told yet, a bit for each record;
+    /// and how many.
+    credits: u32,
+    credits_owed: u32,
     /// Refusals of those in a row.
     pub(crate) credit_refusals: Pauses,
 }
@@ -302,7 +329,8 @@ impl ServedTable {
         };
         Self {
             requests: (0..RECORDS).map(|_| served()).collect(),
-            credits: Vec::with_capacity(RECORDS),
+            credits: 0,
+            credits_owed: 0,
             credit_refusals: Pauses::default(),
         }
     }
@@ -335,29 +363,49 @@ impl ServedTable {
         };
         served.state = ServedState::Empty;
         served.answer.clear(stamp.number() < LONG_KEPT);
-        let is_first = self.credits.is_empty();
+        let is_first = self.credits == 0;
         if is_first {
             self.credit_refusals = Pauses::default();
         }
-        if !self.credits.contains(&stamp) && self.credits.len() < RECORDS {
-            self.credits.push(stamp);
-        }
+        self.owe(stamp.number());
         is_first
     }
 
-    /// The message of the credits that were not told yet, and its length.
+    /// How many empty replies were not told yet.
+    #[inline]
+    pub(crate) fn credits_owed(&self) -> u32 {
+        self.credits_owed
+    }
+
+    #[inline]
+    fn owe(&mut self, number: usize) {
+        self.credits_owed += u32::from(self.credits >> number & 1 == 0);
+        self.credits |= 1 << number;
+    }
+
+    /// The message that tells them, and its length.
     pub(crate) fn credits_message(&self) -> ([u8; CREDITS_BYTES], usize) {
-        let stamps = self.credits.iter().map(|stamp| stamp.bits().to_le_bytes());
+        let mut owed = self.credits;
+        let stamps = std::iter::from_fn(|| {
+            let number = owed.trailing_zeros() as usize;
+            let served = self.requests.get(number)?;
+            owed &= owed - 1;
+            Some(Stamp::new(number, served.uses).bits().to_le_bytes())
+        });
         list_message(Category::Credits, stamps)
+    }
+
+    /// They were told.
+    pub(crate) fn credits_told(&mut self) {
+        (self.credits, self.credits_owed) = (0, 0);
     }
 
     /// Credits were refused: all empty replies are told once more. One that the peer knows already
     /// names a use of its record that is over, and has no effect.
     pub(crate) fn tell_credits_again(&mut self) {
-        self.credits.clear();
-        for (number, served) in self.requests.iter().enumerate() {
-            if served.state == ServedState::Empty {
-                self.credits.push(Stamp::new(number, served.uses));
+        for number in 0..RECORDS {
+            if self.requests[number].state == ServedState::Empty {
+                self.owe(number);
             }
         }
     }
@@ -411,13 +459,16 @@ impl Peer {
             .get_or_insert_with(|| Box::new(Records::new(first_use)))
     }
 
-    /// Something was sent that the peer may refuse: its link is among those that no fence follows.
+    /// A request that is outstanding there.
     #[inline]
-    pub(crate) fn fence_after(&mut self, unfenced: &mut Vec<LinkId>) {
-        if !self.is_unfenced {
-            self.is_unfenced = true;
-            unfenced.push(self.link);
-        }
+    pub(crate) fn record(&mut self, stamp: Stamp) -> Option<&mut Record> {
+        self.records.as_mut()?.get(stamp)
+    }
+
+    /// A request of the peer.
+    #[inline]
+    pub(crate) fn request(&mut self, stamp: Stamp) -> Option<&mut Served> {
+        self.served.as_mut()?.get(stamp)
     }
 
     /// A port that refused something of the peer has room again.
@@ -491,11 +542,18 @@ pub(crate) struct Peers {
     /// Links may have ended.
     pub(crate) may_be_lost: bool,
     /// The number of the own host, or 0.
-    pub(crate) host: u32,
+    host: u32,
     first_use: u8,
 }
 
 impl Peers {
+    pub(crate) fn new(host: u32) -> Self {
+        Self {
+            host,
+            ..Self::default()
+        }
+    }
+
     /// The peer of that link. Nothing if its place has a newer link: then it has ended. Allocates
     /// when a link is first seen.
     #[inline]
@@ -547,13 +605,13 @@ impl Peers {
     /// A request that is outstanding at the peer of that link.
     #[inline]
     pub(crate) fn record(&mut self, link: LinkId, stamp: Stamp) -> Option<&mut Record> {
-        self.get(link)?.records.as_mut()?.get(stamp)
+        self.get(link)?.record(stamp)
     }
 
     /// A request of the peer of that link.
     #[inline]
     pub(crate) fn request(&mut self, link: LinkId, stamp: Stamp) -> Option<&mut Served> {
-        self.get(link)?.served.as_mut()?.get(stamp)
+        self.get(link)?.request(stamp)
     }
 
     /// The peer with that interface.

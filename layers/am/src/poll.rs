@@ -185,14 +185,14 @@ impl NodeState {
                 return take_reply(state, bundle, message);
             }
             let id = EndpointId::of_member(message.member());
-            let traffic = &mut state.traffic;
+            let of_all = (&mut state.peers, &mut state.traffic);
             match state.endpoints.get(id) {
                 Some(endpoint) => {
                     endpoint.stay.taken = endpoint.stay.taken.saturating_add(1);
-                    take_request(&mut endpoint.receiving, traffic, message, outbox);
+                    take_request(&mut endpoint.receiving, of_all, message, outbox);
                 }
                 // It was shown before a handler panicked, and its endpoint is gone since.
-                None => return_request(id, traffic, message, outbox),
+                None => return_request(id, of_all, message, outbox),
             }
         })?;
         Ok(drained)
@@ -283,13 +283,13 @@ impl NodeState {
             // Whatever it found is heard of next.
             self.fences_under_way -= 1;
             let link = LinkId::from_bits(completion.context);
-            if let Some(peer) = self.state.traffic.peers.get(link) {
+            if let Some(peer) = self.state.peers.get(link) {
                 let is_gone = matches!(
                     completion.result,
                     Err(CompletionError::Fence(FenceError::PeerLost(_)))
                 );
                 peer.delivery.answered(is_gone);
-                self.state.traffic.fence_if_wanted(link);
+                self.state.traffic.fence_if_wanted(peer);
             }
         }
         let mut count = 0;
@@ -339,9 +339,9 @@ impl NodeState {
     /// Has peers tell what they took and refused, and wake us when they do. A link has one fence
     /// under way: when that ends, we look again.
     fn ask_fences<H: Host>(&mut self, session: &mut Session<'_, H>, links: Vec<LinkId>) {
-        let traffic = &mut self.state.traffic;
+        let State { peers, traffic, .. } = &mut self.state;
         for link in links {
-            let Some(peer) = traffic.peers.get(link) else {
+            let Some(peer) = peers.get(link) else {
                 continue;
             };
             let was_unfenced = std::mem::take(&mut peer.is_unfenced);
@@ -358,9 +358,9 @@ impl NodeState {
             }
             // As many are under way as may be, or one of this link.
             if was_unfenced {
-                peer.fence_after(&mut traffic.unfenced);
+                traffic.fence_after(peer);
             }
-            traffic.fence_if_wanted(link);
+            traffic.fence_if_wanted(peer);
         }
     }
 
@@ -394,10 +394,11 @@ impl NodeState {
         mut port: Port,
     ) -> Result<(), Error> {
         session.park_port(&port, true)?;
-        let (terminus, traffic) = (session.terminus(), &mut self.state.traffic);
+        let (terminus, state) = (session.terminus(), &mut self.state);
         let most = usize::MAX;
         session.drain_messages(&mut port, terminus, most, |message, outbox| {
-            return_request(endpoint, traffic, message, outbox);
+            let of_all = (&mut state.peers, &mut state.traffic);
+            return_request(endpoint, of_all, message, outbox);
         })?;
         Ok(session.close_port(port)?)
     }

@@ -2,14 +2,13 @@
 //! sends the answer. In the order of `V 3.1`: the tag, which the port's key has checked; handler;
 //! length; segment, offset and length there.
 
-use hamlyn::engine::memory::LinkId;
 use hamlyn::ticket::TicketKind;
 use hamlyn::{Host, Outbox, PortMessage, SendError, Ticket};
 
 use crate::call::{Answer, AnswerState, Call, Outcome};
 use crate::error::Reason;
 use crate::name::Introduction;
-use crate::peer::{EndpointId, Known, Peer, ServedState};
+use crate::peer::{EndpointId, Peer, Peers, ServedState};
 use crate::port::Receiving;
 use crate::traffic::{Again, Asked, Traffic};
 use crate::wire::{Arguments, Body, Category, Head, Stamp, parse};
@@ -31,25 +30,24 @@ enum Verdict {
 #[inline]
 pub(crate) fn take_request<H: Host>(
     receiving: &mut Receiving,
-    traffic: &mut Traffic,
+    (peers, traffic): (&mut Peers, &mut Traffic),
     message: &PortMessage<'_, H>,
     outbox: &mut Outbox<'_, H>,
 ) {
-    let Some((link, stamp, head)) = admit(receiving.id, traffic, message, outbox) else {
+    let admitted = admit(receiving.id, peers, traffic, message, outbox);
+    let Some((peer, stamp, head)) = admitted else {
         return;
     };
-    traffic.running = Some((link, stamp));
-    let is_plain = head.category == Category::Short
-        && !head.is_introduced
-        && message.len() == head.short_bytes();
+    traffic.running = Some((peer.link, stamp));
+    let is_plain = head.is_plain(message.len());
     let verdict = if is_plain {
-        let arguments = Arguments::read(head.arguments, |number| message.word(number));
-        run_short(receiving, traffic, link, stamp, head, &arguments)
+        let arguments = Arguments::read(head.arguments(), |number| message.word(number));
+        run_short(receiving, peer, traffic, stamp, head, &arguments)
     } else {
         let mut scratch = std::mem::take(&mut traffic.scratch);
         let bytes = stable_bytes(message, &mut scratch);
         let verdict = match parse(head, bytes) {
-            Some(body) => run_longer(receiving, traffic, link, stamp, head, &body, outbox),
+            Some(body) => run_longer(receiving, peer, traffic, stamp, head, &body, outbox),
             None => Verdict::Return(Reason::BadLength),
         };
         traffic.scratch = scratch;
@@ -57,42 +55,45 @@ pub(crate) fn take_request<H: Host>(
     };
     traffic.running = None;
     traffic.statistics.requests_taken += 1;
-    conclude(traffic, link, stamp, verdict, outbox);
+    conclude(peer, traffic, stamp, verdict, outbox);
 }
 
 /// Returns a request to an endpoint that was dropped.
+#[inline(never)]
 pub(crate) fn return_request<H: Host>(
     endpoint: EndpointId,
-    traffic: &mut Traffic,
+    (peers, traffic): (&mut Peers, &mut Traffic),
     message: &PortMessage<'_, H>,
     outbox: &mut Outbox<'_, H>,
 ) {
-    let Some((link, stamp, head)) = admit(endpoint, traffic, message, outbox) else {
+    let admitted = admit(endpoint, peers, traffic, message, outbox);
+    let Some((peer, stamp, head)) = admitted else {
         return;
     };
     let mut scratch = std::mem::take(&mut traffic.scratch);
     let body = parse(head, stable_bytes(message, &mut scratch));
     if let Some(introduction) = body.and_then(|body| body.introduction) {
-        introduce(traffic, link, head, introduction, outbox);
+        introduce(peer, traffic, head, introduction, outbox);
     }
     traffic.scratch = scratch;
     traffic.statistics.requests_taken += 1;
     let verdict = Verdict::Return(Reason::BadEndpoint);
-    conclude(traffic, link, stamp, verdict, outbox);
+    conclude(peer, traffic, stamp, verdict, outbox);
 }
 
 /// A request comes to that endpoint. Nothing if it cannot be one.
-#[inline]
-fn admit<H: Host>(
+#[inline(always)]
+fn admit<'p, H: Host>(
     endpoint: EndpointId,
+    peers: &'p mut Peers,
     traffic: &mut Traffic,
     message: &PortMessage<'_, H>,
     outbox: &Outbox<'_, H>,
-) -> Option<(LinkId, Stamp, Head)> {
+) -> Option<(&'p mut Peer, Stamp, Head)> {
     let (link, stamp) = (message.from(), Stamp::from_bits(message.handler()));
     let head = Head::from_word(message.word(0));
     // No peer, if its link has ended: then nobody is there to be answered.
-    if let (Some(head), Some(peer)) = (head, traffic.peers.enter(link)) {
+    if let (Some(head), Some(peer)) = (head, peers.enter(link)) {
         if peer.known.interface.is_none() {
             peer.known.interface = outbox.identity_of(link).map(|identity| identity.interface);
         }
@@ -102,7 +103,7 @@ fn admit<H: Host>(
                 peer.is_hinted = false;
                 traffic.hints.push(link);
             }
-            return Some((link, stamp, head));
+            return Some((peer, stamp, head));
         }
     }
     traffic.statistics.violations += 1;
@@ -124,38 +125,31 @@ pub(crate) fn stable_bytes<'m, H: Host>(
     &scratch[..length]
 }
 
-/// The handler's view of a request. Nothing if it is gone, which cannot be.
-macro_rules! call {
-    ($receiving:expr, $traffic:expr, $link:expr, $stamp:expr, $head:expr) => {{
-        let most_bytes = $traffic.options.medium_bytes_max as usize;
-        let peer = $traffic.peers.get($link);
-        let Some(Peer {
-            served: Some(served),
-            known,
-            ..
-        }) = peer
-        else {
-            return Verdict::Done;
-        };
-        let Some(served) = served.get($stamp) else {
-            return Verdict::Done;
-        };
-        let known: &Known = known;
-        Call {
-            link: $link,
-            source: $head.source,
-            known,
-            replier: None,
-            answer: Some(Answer {
-                kept: &mut served.answer,
-                stamp: $stamp,
-                endpoint: $receiving,
-                state: AnswerState::Nothing,
-                most_bytes,
-                dropped: &$traffic.dropped,
-            }),
-        }
-    }};
+/// The handler's view of a request that was admitted.
+#[inline]
+fn call<'a>(
+    endpoint: EndpointId,
+    peer: &'a mut Peer,
+    traffic: &'a Traffic,
+    stamp: Stamp,
+    head: Head,
+) -> Call<'a> {
+    let Peer { served, known, .. } = peer;
+    let served = served.as_mut().and_then(|served| served.get(stamp));
+    Call {
+        link: peer.link,
+        source: head.source(),
+        known,
+        replier: None,
+        answer: served.map(|served| Answer {
+            kept: &mut served.answer,
+            stamp,
+            endpoint,
+            state: AnswerState::Nothing,
+            most_bytes: traffic.options.medium_bytes_max as usize,
+            dropped: &traffic.dropped,
+        }),
+    }
 }
 
 fn state_of(call: &Call<'_>) -> AnswerState {
@@ -164,18 +158,17 @@ fn state_of(call: &Call<'_>) -> AnswerState {
         .map_or(AnswerState::Nothing, |answer| answer.state)
 }
 
-#[inline]
+#[inline(always)]
 fn run_short(
     receiving: &mut Receiving,
-    traffic: &mut Traffic,
-    link: LinkId,
+    peer: &mut Peer,
+    traffic: &Traffic,
     stamp: Stamp,
     head: Head,
     arguments: &Arguments,
 ) -> Verdict {
-    let id = receiving.id;
-    let mut call = call!(id, traffic, link, stamp, head);
-    match receiving.run_short(head.handler, &mut call, arguments.as_slice()) {
+    let mut call = call(receiving.id, peer, traffic, stamp, head);
+    match receiving.run_short(head.handler(), &mut call, arguments.as_slice()) {
         Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
         Err(reason) => Verdict::Return(reason),
     }
@@ -184,47 +177,48 @@ fn run_short(
 #[inline(never)]
 fn run_longer<H: Host>(
     receiving: &mut Receiving,
+    peer: &mut Peer,
     traffic: &mut Traffic,
-    link: LinkId,
     stamp: Stamp,
     head: Head,
     body: &Body<'_>,
     outbox: &Outbox<'_, H>,
 ) -> Verdict {
     if let Some(introduction) = body.introduction {
-        introduce(traffic, link, head, introduction, outbox);
+        introduce(peer, traffic, head, introduction, outbox);
     }
-    let id = receiving.id;
+    let (link, id) = (peer.link, receiving.id);
     let (place, data) = (body.place, body.data);
-    match head.category {
+    match head.category() {
         Category::Short if data.is_empty() => {
-            run_short(receiving, traffic, link, stamp, head, &body.arguments)
+            run_short(receiving, peer, traffic, stamp, head, &body.arguments)
         }
         Category::Short => Verdict::Return(Reason::BadLength),
         Category::Medium => {
-            let mut call = call!(id, traffic, link, stamp, head);
+            let mut call = call(id, peer, traffic, stamp, head);
             let arguments = body.arguments.as_slice();
-            match receiving.run_medium(head.handler, &mut call, data, arguments) {
+            match receiving.run_medium(head.handler(), &mut call, data, arguments) {
                 Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
                 Err(reason) => Verdict::Return(reason),
             }
         }
         Category::Bulk | Category::Stored => {
-            let checked = match head.category {
-                Category::Bulk => receiving.store(head.handler, place, data),
-                _ => receiving.check_stored(head.handler, place, data),
+            let checked = match head.category() {
+                Category::Bulk => receiving.store(head.handler(), place, data),
+                _ => receiving.check_stored(head.handler(), place, data),
             };
             if let Err(reason) = checked {
                 return Verdict::Return(reason);
             }
-            let mut call = call!(id, traffic, link, stamp, head);
-            let ran = receiving.run_bulk(head.handler, &mut call, place, body.arguments.as_slice());
+            let mut call = call(id, peer, traffic, stamp, head);
+            let ran =
+                receiving.run_bulk(head.handler(), &mut call, place, body.arguments.as_slice());
             match ran {
                 Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
                 Err(reason) => Verdict::Return(reason),
             }
         }
-        Category::Ask => match receiving.checked(head.handler, place) {
+        Category::Ask => match receiving.checked(head.handler(), place) {
             Ok(_) => Verdict::Asked(Asked {
                 link,
                 stamp,
@@ -264,34 +258,29 @@ fn run_longer<H: Host>(
 
 /// An endpoint of the peer introduces itself; its node, too, if it was not known.
 fn introduce<H: Host>(
+    peer: &mut Peer,
     traffic: &mut Traffic,
-    link: LinkId,
     head: Head,
     introduction: &[u8; crate::wire::INTRODUCTION_BYTES],
     outbox: &Outbox<'_, H>,
 ) {
     let introduction = Introduction::from_bytes(introduction);
-    let Some(peer) = traffic.peers.get(link) else {
-        return;
-    };
     // Its own word counts, whatever a name says that was mapped before.
-    let is_new = peer.known.introduce(head.source, introduction);
+    let is_new = peer.known.introduce(head.source(), introduction);
     if (is_new || peer.replies.is_none())
         && let Some(interface) = peer.known.interface
     {
-        peer.replies = outbox.target(link, &introduction.replies(interface));
-        if let Some(served) = &peer.served
-            && !served.credits.is_empty()
-        {
-            traffic.owing.push(link);
+        peer.replies = outbox.target(peer.link, &introduction.replies(interface));
+        if peer.served().credits_owed() > 0 {
+            traffic.owing.push(peer.link);
         }
     }
 }
 
-#[inline]
+#[inline(always)]
 fn conclude<H: Host>(
+    peer: &mut Peer,
     traffic: &mut Traffic,
-    link: LinkId,
     stamp: Stamp,
     verdict: Verdict,
     outbox: &mut Outbox<'_, H>,
@@ -303,62 +292,59 @@ fn conclude<H: Host>(
             }
             match state {
                 AnswerState::Nothing => {
-                    traffic.answer_empty(link, stamp);
-                    tell_credits_early(traffic, link, outbox);
+                    traffic.answer_empty(peer, stamp);
+                    tell_credits_early(peer, traffic, outbox);
                 }
                 AnswerState::Deferred => {}
                 AnswerState::Replied => {
                     traffic.statistics.replies_sent += 1;
-                    send_answer(traffic, link, stamp, outbox);
+                    send_answer(peer, traffic, stamp, outbox);
                 }
             }
         }
-        Verdict::Done => traffic.answer_empty(link, stamp),
+        Verdict::Done => traffic.answer_empty(peer, stamp),
         Verdict::Asked(asked) => traffic.asked.push(asked),
         Verdict::Return(reason) => {
-            if let Some(served) = traffic.peers.request(link, stamp) {
-                let mut head = Head::new(Category::Return, 0);
-                head.reason = reason.code();
+            if let Some(served) = peer.request(stamp) {
+                let head = Head::new(Category::Return, 0).for_reason(reason.code());
                 served.answer.write_short(head, &[]);
             }
-            send_answer(traffic, link, stamp, outbox);
+            send_answer(peer, traffic, stamp, outbox);
         }
     }
 }
 
 /// Tells credits while there are more requests to take, so that their sender goes on meanwhile.
-#[inline]
-fn tell_credits_early<H: Host>(traffic: &mut Traffic, link: LinkId, outbox: &mut Outbox<'_, H>) {
-    let least = usize::from(traffic.options.credits / 2).max(1);
-    if let Some(Peer {
+#[inline(always)]
+fn tell_credits_early<H: Host>(peer: &mut Peer, traffic: &mut Traffic, outbox: &mut Outbox<'_, H>) {
+    let least = u32::from(traffic.options.credits / 2).max(1);
+    if let Peer {
         served: Some(served),
         replies: Some(target),
         ..
-    }) = traffic.peers.get(link)
-        && served.credits.len() >= least
+    } = peer
+        && served.credits_owed() >= least
     {
         let (bytes, length) = served.credits_message();
         let sent = outbox.send_message(target, Stamp::CREDITS.bits(), &bytes[..length]);
         if let Ok(Some(_)) = sent {
-            served.credits.clear();
+            served.credits_told();
             traffic.statistics.credit_messages += 1;
-            traffic.fence_after(link);
+            traffic.fence_after(peer);
         }
     }
 }
 
 /// Sends the answer that is kept, or has it sent when there is room, or a target.
 #[inline]
-pub(crate) fn send_answer<H: Host>(
+fn send_answer<H: Host>(
+    peer: &mut Peer,
     traffic: &mut Traffic,
-    link: LinkId,
     stamp: Stamp,
     outbox: &mut Outbox<'_, H>,
 ) {
-    let Some(peer) = traffic.peers.get(link) else {
-        return;
-    };
     let Peer {
+        link,
         served: Some(served),
         replies,
         ..
@@ -377,12 +363,12 @@ pub(crate) fn send_answer<H: Host>(
     match sent {
         Ok(Some(_)) => {
             served.state = ServedState::Sent;
-            traffic.fence_after(link);
+            traffic.fence_after(peer);
         }
         // When the interface has moved packets.
-        Ok(None) => traffic.again(link, Again::Answer(stamp), 0),
+        Ok(None) => traffic.again(*link, Again::Answer(stamp), 0),
         // Nobody waits for it any more.
         Err(SendError::PeerLost(_)) => served.state = ServedState::Sent,
-        Err(_) => traffic.rejected.push((link, stamp, Reason::BadLength)),
+        Err(_) => traffic.rejected.push((*link, stamp, Reason::BadLength)),
     }
 }

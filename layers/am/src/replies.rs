@@ -8,7 +8,7 @@ use hamlyn::{Host, PortMessage};
 
 use crate::call::{Call, Outcome};
 use crate::error::Reason;
-use crate::peer::{RecordState, ServedState};
+use crate::peer::{Peer, RecordState, ServedState};
 use crate::port::Receiving;
 use crate::receive::stable_bytes;
 use crate::segment::Remote;
@@ -24,14 +24,14 @@ pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &Port
         state.traffic.statistics.violations += 1;
         return;
     };
-    match head.category {
+    match head.category() {
         Category::Credits => return take_credits(state, link, message),
         Category::Room => return take_room(state, link, message),
         Category::Reject => {
-            let served = state.traffic.peers.request(link, stamp);
+            let served = state.peers.request(link, stamp);
             match served.map(|served| served.state) {
                 Some(ServedState::Sent) => {
-                    state.reply_came_back(link, stamp, Reason::of_code(head.reason));
+                    state.reply_came_back(link, stamp, Reason::of_code(head.reason()));
                 }
                 _ => state.traffic.statistics.violations += 1,
             }
@@ -39,22 +39,20 @@ pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &Port
         }
         _ => {}
     }
-    let record = state.traffic.peers.record(link, stamp);
-    // One that was refused may be taken by a sender that lies about the refusal.
-    let is_awaited = |state| matches!(state, RecordState::Outstanding | RecordState::Refused);
-    let Some(record) = record.filter(|record| is_awaited(record.state)) else {
+    let record = state.peers.record(link, stamp);
+    let Some(record) = record.filter(|record| record.state.is_awaited()) else {
         state.traffic.statistics.violations += 1;
         return;
     };
     record.state = RecordState::Outstanding;
-    if head.category == Category::Return {
-        return state.came_back(link, stamp, Reason::of_code(head.reason));
+    if head.category() == Category::Return {
+        return state.came_back(link, stamp, Reason::of_code(head.reason()));
     }
     let Some(endpoint) = state.endpoints.get(record.endpoint) else {
         // It was dropped: nobody wants the reply.
         return state.answered(link, stamp);
     };
-    let is_plain = head.category == Category::Short && message.len() == head.short_bytes();
+    let is_plain = head.is_plain(message.len());
     if endpoint.bundle != bundle {
         // Its handler runs when its own bundle is polled.
         record.state = RecordState::Answered;
@@ -72,7 +70,7 @@ pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &Port
         return;
     }
     if is_plain {
-        let arguments = Arguments::read(head.arguments, |number| message.word(number));
+        let arguments = Arguments::read(head.arguments(), |number| message.word(number));
         run_short(state, link, stamp, head, &arguments);
         return;
     }
@@ -90,7 +88,7 @@ pub(crate) fn take_stashed(state: &mut State, stashed: &Stashed) {
         head,
         ref bytes,
     } = *stashed;
-    let record = state.traffic.peers.record(link, stamp);
+    let record = state.peers.record(link, stamp);
     if let Some(record) = record
         && record.state == RecordState::Answered
     {
@@ -104,19 +102,19 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
     let length = message.copy_to(&mut bytes);
     for stamp in listed(&bytes[..length]) {
         let stamp = Stamp::from_bits(u16::from_le_bytes(*stamp));
-        let record = state.traffic.peers.record(link, stamp);
-        match record.map(|record| record.state) {
-            Some(RecordState::Outstanding | RecordState::Refused) => {
-                state.answered(link, stamp);
-            }
-            // Its credit is free since the reply came.
-            Some(RecordState::Rejecting) => {
-                if let Some(peer) = state.traffic.peers.get(link) {
-                    peer.records().free(stamp);
+        let Some(records) = state.peers.get(link).map(Peer::records) else {
+            return;
+        };
+        match records.get(stamp).map(|record| record.state) {
+            Some(awaited) if awaited.is_awaited() => {
+                if let Some(answered) = records.answered(stamp) {
+                    state.has_answer(&answered);
                 }
             }
+            // Its credit is free since the reply came.
+            Some(RecordState::Rejecting) => records.free(stamp),
             // Told twice.
-            Some(RecordState::Answered | RecordState::Free) | None => {}
+            _ => {}
         }
     }
 }
@@ -127,9 +125,15 @@ fn take_room<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_,
     let length = message.copy_to(&mut bytes);
     let ports = listed(&bytes[..length]);
     let State {
-        endpoints, traffic, ..
+        endpoints,
+        peers,
+        traffic,
+        ..
     } = state;
-    traffic.hurry(link, |record| {
+    let Some(peer) = peers.get(link) else {
+        return;
+    };
+    traffic.hurry(peer, |record| {
         // The target of its translation names the port.
         endpoints.mapped_by(record).is_some_and(|mapped| {
             let port = mapped.target(false).ticket().slot.to_bits();
@@ -140,9 +144,11 @@ fn take_room<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_,
 
 #[inline]
 fn run_short(state: &mut State, link: LinkId, stamp: Stamp, head: Head, arguments: &Arguments) {
-    run(state, link, stamp, |receiving, call| match head.category {
-        Category::Short => receiving.run_short(head.handler, call, arguments.as_slice()),
-        _ => Err(Reason::BadHandler),
+    run(state, link, stamp, |receiving, call| {
+        match head.category() {
+            Category::Short => receiving.run_short(head.handler(), call, arguments.as_slice()),
+            _ => Err(Reason::BadHandler),
+        }
     });
 }
 
@@ -155,9 +161,12 @@ fn run(
     with: impl FnOnce(&mut Receiving, &mut Call<'_>) -> Result<Outcome, Reason>,
 ) {
     let State {
-        endpoints, traffic, ..
+        endpoints,
+        peers,
+        traffic,
+        ..
     } = state;
-    let Some(peer) = traffic.peers.get(link) else {
+    let Some(peer) = peers.get(link) else {
         return;
     };
     let Some(record) = peer.records.as_mut().and_then(|records| records.get(stamp)) else {
@@ -185,21 +194,25 @@ fn run(
             if let Err(failed) = outcome {
                 traffic.note_failure(failed);
             }
-            state.answered(link, stamp);
+            if let Some(answered) = peer.records().answered(stamp) {
+                state.has_answer(&answered);
+            }
         }
         Err(reason) => {
             state.traffic.statistics.replies_taken -= 1;
             state.give_back(id, translation, true);
             // Before the rejection is written over the message.
-            if let Some(record) = state.traffic.peers.record(link, stamp)
+            if let Some(record) = state.peers.record(link, stamp)
                 && let Some(number) = record.transfer.take()
             {
                 // A bulk message was taken there; a question has no such answer.
-                let category = record.message.head().map(|head| head.category);
+                let category = record.message.head().map(|head| head.category());
                 let failed = (category != Some(Category::Stored)).then_some(reason);
                 state.transfer_answered(number, failed);
             }
-            state.traffic.reject(link, stamp, reason);
+            if let Some(peer) = state.peers.get(link) {
+                state.traffic.reject(peer, stamp, reason);
+            }
         }
     }
 }
@@ -210,14 +223,14 @@ fn take_longer(state: &mut State, link: LinkId, stamp: Stamp, head: Head, bytes:
         return run(state, link, stamp, |_, _| Err(Reason::BadLength));
     };
     let arguments = body.arguments;
-    match head.category {
+    match head.category() {
         Category::Short if body.data.is_empty() => run_short(state, link, stamp, head, &arguments),
         Category::Medium => run(state, link, stamp, |receiving, call| {
-            receiving.run_medium(head.handler, call, body.data, arguments.as_slice())
+            receiving.run_medium(head.handler(), call, body.data, arguments.as_slice())
         }),
         Category::Bulk => run(state, link, stamp, |receiving, call| {
-            receiving.store(head.handler, body.place, body.data)?;
-            receiving.run_bulk(head.handler, call, body.place, arguments.as_slice())
+            receiving.store(head.handler(), body.place, body.data)?;
+            receiving.run_bulk(head.handler(), call, body.place, arguments.as_slice())
         }),
         Category::Tickets => take_tickets(state, link, stamp, body.data),
         _ => run(state, link, stamp, |_, _| Err(Reason::BadHandler)),
@@ -226,7 +239,7 @@ fn take_longer(state: &mut State, link: LinkId, stamp: Stamp, head: Head, bytes:
 
 /// A peer says where data for a segment go: the transfer that asked begins to write there.
 fn take_tickets(state: &mut State, link: LinkId, stamp: Stamp, bytes: &[u8]) {
-    let number = state.traffic.peers.record(link, stamp);
+    let number = state.peers.record(link, stamp);
     let number = number.and_then(|record| record.transfer);
     let State {
         endpoints,

@@ -73,14 +73,13 @@ impl State {
         if !endpoint.is_resident {
             return Ok(Err(Blocked::Frame));
         }
-        let Some(peer) = self.traffic.peers.enter(mapped.link) else {
+        let Some(peer) = self.peers.enter(mapped.link) else {
             return Err(lost(session, mapped.target(false)).into());
         };
         let Some((stamp, record)) = peer.records().next_free() else {
             return Ok(Err(Blocked::Record));
         };
-        let mut head = Head::new(request.category, request.handler);
-        head.source = over.endpoint.index;
+        let head = Head::new(request.category, request.handler).of_endpoint(over.endpoint.index);
         if mapped.is_introduced && request.category == Category::Short {
             record.message.write_short(head, request.arguments);
         } else {
@@ -119,7 +118,7 @@ impl State {
         mapped.outstanding += 1;
         endpoint.outstanding += 1;
         self.traffic.statistics.requests_sent += 1;
-        peer.fence_after(&mut self.traffic.unfenced);
+        self.traffic.fence_after(peer);
         Ok(Ok(()))
     }
 
@@ -128,7 +127,7 @@ impl State {
         let mapped = self.endpoints.mapped(over)?;
         let has_credit = mapped.outstanding < self.traffic.options.credits;
         // Over a link that has ended nothing is waited for: the send says so.
-        let peer = self.traffic.peers.enter(mapped.link);
+        let peer = self.peers.enter(mapped.link);
         let has_record = peer.is_none_or(|peer| peer.records().next_free().is_some());
         Ok(has_credit && has_record)
     }
@@ -153,7 +152,7 @@ impl State {
         link: LinkId,
         stamp: Stamp,
     ) -> bool {
-        let Some(record) = self.traffic.peers.record(link, stamp) else {
+        let Some(record) = self.peers.record(link, stamp) else {
             return true;
         };
         let was_any = record.is_any;
@@ -181,9 +180,15 @@ impl State {
         stamp: Stamp,
     ) {
         let Self {
-            endpoints, traffic, ..
+            endpoints,
+            peers,
+            traffic,
+            ..
         } = self;
-        let Some(record) = traffic.peers.record(link, stamp) else {
+        let Some(peer) = peers.get(link) else {
+            return;
+        };
+        let Some(record) = peer.record(stamp) else {
             return;
         };
         let Some(endpoint) = endpoints.get(record.endpoint) else {
@@ -202,7 +207,7 @@ impl State {
                 let is_hinted = record.refusals.take_hint();
                 traffic.statistics.sent_again += 1;
                 traffic.statistics.sent_on_hint += u64::from(is_hinted);
-                traffic.fence_after(link);
+                traffic.fence_after(peer);
             }
             Ok(None) => {
                 record.state = RecordState::Refused;
@@ -222,7 +227,7 @@ impl State {
         is_resident: bool,
     ) {
         let most_ns = self.traffic.congestion_ns();
-        let Some(record) = self.traffic.peers.record(link, stamp) else {
+        let Some(record) = self.peers.record(link, stamp) else {
             return;
         };
         record.state = RecordState::Refused;

@@ -6,7 +6,7 @@ use hamlyn::{Host, Session};
 use crate::error::{Error, Reason};
 use crate::peer::{EndpointId, ServedState};
 use crate::state::State;
-use crate::traffic::{Again, Asked, Traffic};
+use crate::traffic::{Again, Asked};
 use crate::wire::{Category, Head, Place, Stamp};
 use crate::writing::{Progress, ROOM, Source, Writing};
 
@@ -39,8 +39,7 @@ impl State {
         } = *asked;
         let endpoint = self.endpoints.get(endpoint);
         let segment = endpoint.and_then(|endpoint| endpoint.receiving.segment.as_mut());
-        let traffic = &mut self.traffic;
-        let served = traffic.peers.request(link, stamp);
+        let served = self.peers.request(link, stamp);
         if served.is_none_or(|served| served.state != ServedState::Open) {
             return Ok(true);
         }
@@ -52,23 +51,24 @@ impl State {
                 Some(Err(_)) => Err(Reason::Congestion),
                 None => Err(Reason::BadOffset),
             };
-            traffic.answer_asked(link, stamp, answered.as_deref().map_err(|reason| *reason));
+            let answer = answered.as_deref().map_err(|reason| *reason);
+            self.answer_asked(link, stamp, answer);
             return Ok(true);
         };
         let Some(segment) = segment.filter(|segment| segment.number == *number) else {
-            traffic.answer_asked(link, stamp, Err(Reason::BadOffset));
+            self.answer_asked(link, stamp, Err(Reason::BadOffset));
             return Ok(true);
         };
-        let mut scratch = std::mem::take(&mut traffic.scratch);
-        let mut source = Source::Area(&segment.area, *from, &mut scratch);
-        let advanced = match traffic.peers.get(link) {
-            Some(peer) => writing.advance(session, &mut peer.delivery, &mut source),
-            None => Ok(Progress::Waits),
+        let Some(peer) = self.peers.get(link) else {
+            return Ok(true);
         };
-        traffic.scratch = scratch;
-        traffic.fence_if_wanted(link);
+        let mut scratch = std::mem::take(&mut self.traffic.scratch);
+        let mut source = Source::Area(&segment.area, *from, &mut scratch);
+        let advanced = writing.advance(session, &mut peer.delivery, &mut source);
+        self.traffic.scratch = scratch;
+        self.traffic.fence_if_wanted(peer);
         match advanced {
-            Ok(Progress::Done) => traffic.answer_empty(link, stamp),
+            Ok(Progress::Done) => self.traffic.answer_empty(peer, stamp),
             Ok(Progress::Waits) => {
                 session.look_within(ROOM);
                 return Ok(false);
@@ -76,20 +76,18 @@ impl State {
             Ok(Progress::Sent) => return Ok(false),
             // Nobody waits for the answer.
             Ok(Progress::Gone) => {}
-            Err(_) => traffic.answer_asked(link, stamp, Err(Reason::BadLength)),
+            Err(_) => self.answer_asked(link, stamp, Err(Reason::BadLength)),
         }
         Ok(true)
     }
-}
 
-impl Traffic {
     /// Returns the questions to that endpoint which have no answer yet.
     pub(crate) fn return_asked(&mut self, endpoint: EndpointId, reason: Reason) {
-        for asked in std::mem::take(&mut self.asked) {
+        for asked in std::mem::take(&mut self.traffic.asked) {
             if asked.endpoint == endpoint {
                 self.answer_asked(asked.link, asked.stamp, Err(reason));
             } else {
-                self.asked.push(asked);
+                self.traffic.asked.push(asked);
             }
         }
     }
@@ -100,25 +98,25 @@ impl Traffic {
         let Some(served) = served.filter(|served| served.state == ServedState::Open) else {
             return;
         };
-        let mut head = Head::new(Category::Tickets, 0);
         match answer {
-            Ok(bytes) => served
-                .answer
-                .write(head, &[], Place::default(), bytes, None),
+            Ok(bytes) => {
+                let head = Head::new(Category::Tickets, 0);
+                let place = Place::default();
+                served.answer.write(head, &[], place, bytes, None);
+            }
             Err(reason) => {
-                head = Head::new(Category::Return, 0);
-                head.reason = reason.code();
+                let head = Head::new(Category::Return, 0).for_reason(reason.code());
                 served.answer.write_short(head, &[]);
             }
         }
         served.state = ServedState::Unsent;
-        self.again(link, Again::Answer(stamp), 0);
+        self.traffic.again(link, Again::Answer(stamp), 0);
     }
 
     /// A slot of a peer has refused data: the question that they answer has no use for more.
     pub(crate) fn refused_by(&mut self, link: LinkId, slot: u32) {
         let mut over = Vec::new();
-        self.asked.retain(|asked| {
+        self.traffic.asked.retain(|asked| {
             let is_it = |(writing, ..): &(Writing, u64, u64)| writing.is_to(link, slot);
             let is_over = asked.data.as_ref().is_some_and(is_it);
             over.extend(is_over.then_some(asked.stamp));

@@ -6,7 +6,7 @@ use std::mem::take;
 use hamlyn::engine::memory::LinkId;
 
 use crate::error::Reason;
-use crate::peer::{Ended, EndpointId, RecordState};
+use crate::peer::{Answered, Ended, EndpointId, Peer, Peers, RecordState};
 use crate::port::Endpoints;
 use crate::returned::{Operation, ToReturn};
 use crate::traffic::Traffic;
@@ -41,6 +41,7 @@ pub(crate) struct BundleState {
 pub(crate) struct State {
     pub(crate) endpoints: Endpoints,
     pub(crate) bundles: Vec<BundleState>,
+    pub(crate) peers: Peers,
     pub(crate) traffic: Traffic,
     pub(crate) transfers: Transfers,
     /// Endpoints that have a request of a transfer to send, and no frame.
@@ -50,10 +51,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(traffic: Traffic) -> Self {
+    pub(crate) fn new(host: u32, traffic: Traffic) -> Self {
         Self {
             endpoints: Endpoints::new(),
             bundles: Vec::new(),
+            peers: Peers::new(host),
             traffic,
             transfers: Transfers::default(),
             wants_frame: Vec::new(),
@@ -76,7 +78,7 @@ impl State {
             return Default::default();
         };
         bundle.endpoints.retain(|&index| index != id.index);
-        let peers = &mut self.traffic.peers;
+        let peers = &mut self.peers;
         let is_its = |stashed: &Stashed| {
             let record = peers.record(stashed.link, stashed.stamp);
             record.is_some_and(|record| record.endpoint == id)
@@ -103,21 +105,27 @@ impl State {
     }
 
     /// A request was answered: its record and its credit are free.
-    #[inline]
     pub(crate) fn answered(&mut self, link: LinkId, stamp: Stamp) {
-        let Some(peer) = self.traffic.peers.get(link) else {
-            return;
-        };
-        let records = peer.records();
-        let Some(record) = records.get(stamp) else {
-            return;
-        };
-        let (id, translation, transfer) = (record.endpoint, record.translation, record.transfer);
-        records.free(stamp);
-        if let Some(transfer) = transfer {
+        let records = self.peers.get(link).map(Peer::records);
+        if let Some(answered) = records.and_then(|records| records.answered(stamp)) {
+            self.has_answer(&answered);
+        }
+    }
+
+    /// A request was answered whose record is free.
+    #[inline]
+    pub(crate) fn has_answer(&mut self, answered: &Answered) {
+        if let Some(transfer) = answered.transfer {
             self.transfer_answered(transfer, None);
         }
-        self.give_back(id, translation, true);
+        self.give_back(answered.endpoint, answered.translation, true);
+    }
+
+    /// Answers a request by an empty reply.
+    pub(crate) fn answer_empty(&mut self, link: LinkId, stamp: Stamp) {
+        if let Some(peer) = self.peers.get(link) {
+            self.traffic.answer_empty(peer, stamp);
+        }
     }
 
     /// A request of a transfer was answered, or came back for that reason.
@@ -126,7 +134,7 @@ impl State {
             return;
         };
         if let (Stage::Last, Some(writing)) = (&transfer.stage, &transfer.writing)
-            && let Some(peer) = self.traffic.peers.get(writing.link())
+            && let Some(peer) = self.peers.get(writing.link())
         {
             writing.was_followed(&mut peer.delivery);
         }
@@ -147,15 +155,12 @@ impl State {
             return;
         };
         endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
-        if answered && let Some(mapped) = endpoint.translations.numbered(translation) {
-            mapped.is_introduced = true;
-        }
-        endpoint.translations.give_back(translation);
+        endpoint.translations.give_back(translation, answered);
     }
 
     /// A request comes back: its record is free, and its credit when it has been returned.
     pub(crate) fn came_back(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
-        let peer = self.traffic.peers.get(link);
+        let peer = self.peers.get(link);
         if let Some(ended) = peer.and_then(|peer| peer.records().end(stamp)) {
             self.failed(ended, reason);
         }
@@ -184,7 +189,7 @@ impl State {
             return;
         };
         endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
-        let operation = match message.head().map(|head| head.category) {
+        let operation = match message.head().map(|head| head.category()) {
             Some(Category::Medium) => Operation::RequestMedium,
             Some(Category::Bulk) => Operation::Transfer,
             _ => Operation::Request,
@@ -218,15 +223,15 @@ impl State {
     /// The reply to a request was rejected: it comes back to its sender, and the requester gets a
     /// credit in its stead.
     pub(crate) fn reply_came_back(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
-        let Some(served) = self.traffic.peers.request(link, stamp) else {
+        let Some(served) = self.peers.request(link, stamp) else {
             return;
         };
         let endpoint = served.endpoint;
         let message = std::mem::replace(&mut served.answer, Kept::new());
-        self.traffic.answer_empty(link, stamp);
+        self.answer_empty(link, stamp);
         let is_reply = message.head().is_some_and(|head| {
             matches!(
-                head.category,
+                head.category(),
                 Category::Short | Category::Medium | Category::Bulk
             )
         });

@@ -1,4 +1,5 @@
-//! State that messages of all endpoints share: the peers, messages to be sent again, and counts.
+//! State that messages of all endpoints share: messages to be sent again, what else is due, and
+//! counts.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -8,7 +9,7 @@ use hamlyn::engine::memory::LinkId;
 use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
-use crate::peer::{EndpointId, Pauses, Peer, Peers, Record, RecordState, ServedState};
+use crate::peer::{EndpointId, Pauses, Peer, Record, RecordState, ServedState};
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
 use crate::writing::Writing;
@@ -46,7 +47,6 @@ pub(crate) struct Asked {
 
 pub(crate) struct Traffic {
     pub(crate) options: NodeOptions,
-    pub(crate) peers: Peers,
     /// At most one for each record and request of each link, and one for its credits.
     pub(crate) retries: VecDeque<Retry>,
     /// Links that are owed credits.
@@ -76,7 +76,6 @@ impl Traffic {
     pub(crate) fn new(options: NodeOptions, dropped: Rc<Dropped>) -> Self {
         Self {
             options,
-            peers: Peers::default(),
             retries: VecDeque::new(),
             owing: Vec::new(),
             hints: Vec::new(),
@@ -99,33 +98,30 @@ impl Traffic {
     }
 
     /// Answers a request by an empty reply, which is told with the next credits.
-    #[inline]
-    pub(crate) fn answer_empty(&mut self, link: LinkId, stamp: Stamp) {
-        let Some(peer) = self.peers.get(link) else {
-            return;
-        };
+    #[inline(always)]
+    pub(crate) fn answer_empty(&mut self, peer: &mut Peer, stamp: Stamp) {
         if peer.served().answer_empty(stamp) {
-            self.owing.push(link);
+            self.owing.push(peer.link);
         }
         self.statistics.empty_replies += 1;
     }
 
     /// Something was sent that the peer may refuse: a fence follows before any sleep.
     #[inline]
-    pub(crate) fn fence_after(&mut self, link: LinkId) {
-        if let Some(peer) = self.peers.get(link) {
-            peer.fence_after(&mut self.unfenced);
+    pub(crate) fn fence_after(&mut self, peer: &mut Peer) {
+        if !peer.is_unfenced {
+            peer.is_unfenced = true;
+            self.unfenced.push(peer.link);
         }
     }
 
     /// A fence of the link is begun, if one is to tell of data and none is under way.
-    pub(crate) fn fence_if_wanted(&mut self, link: LinkId) {
-        if let Some(peer) = self.peers.get(link)
-            && peer.delivery.is_wanted
+    pub(crate) fn fence_if_wanted(&mut self, peer: &Peer) {
+        if peer.delivery.is_wanted
             && !peer.delivery.is_asked()
-            && !self.awaited.contains(&link)
+            && !self.awaited.contains(&peer.link)
         {
-            self.awaited.push(link);
+            self.awaited.push(peer.link);
         }
     }
 
@@ -141,12 +137,9 @@ impl Traffic {
 
     /// Requests to ports that have room now are sent again at once, also those of whose refusal was
     /// not heard yet.
-    pub(crate) fn hurry(&mut self, link: LinkId, has_room: impl Fn(&Record) -> bool) {
-        let Some(Peer {
-            records: Some(records),
-            ..
-        }) = self.peers.get(link)
-        else {
+    pub(crate) fn hurry(&mut self, peer: &mut Peer, has_room: impl Fn(&Record) -> bool) {
+        let link = peer.link;
+        let Some(records) = &mut peer.records else {
             return;
         };
         for record in records.iter_mut() {
@@ -167,27 +160,27 @@ impl Traffic {
 
     /// An answer was refused for want of room, or could not be sent: when it is sent again. If it
     /// was for too long, it is rejected.
-    pub(crate) fn answer_later(&mut self, link: LinkId, stamp: Stamp, now_ns: u64) {
+    pub(crate) fn answer_later(&mut self, peer: &mut Peer, stamp: Stamp, now_ns: u64) {
         let most_ns = self.congestion_ns();
-        let Some(served) = self.peers.request(link, stamp) else {
+        let Some(served) = peer.request(stamp) else {
             return;
         };
         served.state = ServedState::Unsent;
         match served.refusals.refused(now_ns, most_ns) {
-            Some(due_ns) => self.again(link, Again::Answer(stamp), due_ns),
-            None => self.rejected.push((link, stamp, Reason::Congestion)),
+            Some(due_ns) => self.again(peer.link, Again::Answer(stamp), due_ns),
+            None => self.rejected.push((peer.link, stamp, Reason::Congestion)),
         }
     }
 
     /// The reply to a request is rejected: its record is free when the replier knows.
-    pub(crate) fn reject(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
-        let Some(record) = self.peers.record(link, stamp) else {
+    pub(crate) fn reject(&mut self, peer: &mut Peer, stamp: Stamp, reason: Reason) {
+        let Some(record) = peer.record(stamp) else {
             return;
         };
         record.state = RecordState::Rejecting;
         record.reason = reason.code();
         record.refusals = Pauses::default();
-        self.again(link, Again::Reject(stamp), 0);
+        self.again(peer.link, Again::Reject(stamp), 0);
     }
 
     /// True if a handler did not come to its end: it has panicked.

@@ -130,12 +130,13 @@ impl Translations {
         self.mapped.get(number as usize)
     }
 
-    /// A request has ended.
+    /// A request has ended, perhaps with an answer.
     #[inline]
-    pub(crate) fn give_back(&mut self, number: u32) {
+    pub(crate) fn give_back(&mut self, number: u32, is_answered: bool) {
         let Some(mapped) = self.mapped.get_mut(number as usize) else {
             return;
         };
+        mapped.is_introduced |= is_answered;
         mapped.outstanding = mapped.outstanding.saturating_sub(1);
         if !mapped.is_mapped && mapped.outstanding == 0 {
             self.free.push(number);

@@ -40,7 +40,7 @@ impl State {
             match event {
                 Event::Refused(undelivered) => self.take_undelivered(session, &undelivered),
                 Event::PeerLeft { .. } | Event::Missed { .. } => {
-                    self.traffic.peers.may_be_lost = true;
+                    self.peers.may_be_lost = true;
                 }
                 _ => {}
             }
@@ -48,20 +48,20 @@ impl State {
         if count == EVENTS_MAX {
             session.look_within(Duration::ZERO);
         }
-        self.traffic.peers.may_be_lost
+        self.peers.may_be_lost
     }
 
     /// Finds peers whose links have ended, and returns what was outstanding there. What they had
     /// sent before must have been taken.
     pub(crate) fn end_lost<H: Host>(&mut self, session: &Session<'_, H>) {
-        self.traffic.peers.may_be_lost = false;
-        let links: Vec<LinkId> = self.traffic.peers.links().collect();
+        self.peers.may_be_lost = false;
+        let links: Vec<LinkId> = self.peers.links().collect();
         for link in links {
             if session.link_end(link).is_some() {
                 self.end_link(link);
             }
         }
-        while let Some(mut peer) = self.traffic.peers.gone.pop() {
+        while let Some(mut peer) = self.peers.gone.pop() {
             let Some(records) = &mut peer.records else {
                 continue;
             };
@@ -77,7 +77,7 @@ impl State {
     /// The link has ended. Requests whose answers wait for their bundle were answered: as long as
     /// there are any, the peer stays.
     fn end_link(&mut self, link: LinkId) {
-        let Some(peer) = self.traffic.peers.get(link) else {
+        let Some(peer) = self.peers.get(link) else {
             return;
         };
         let records = peer.records();
@@ -86,9 +86,9 @@ impl State {
             record.is_some_and(|record| record.state == RecordState::Answered)
         });
         if answered.is_empty() {
-            return self.traffic.peers.lose(link);
+            return self.peers.lose(link);
         }
-        self.traffic.peers.may_be_lost = true;
+        self.peers.may_be_lost = true;
         for stamp in rest {
             self.came_back(link, stamp, Reason::Unreachable);
         }
@@ -104,7 +104,7 @@ impl State {
             return;
         }
         let stamp = Stamp::from_bits(back.word as u16);
-        let Some(peer) = self.traffic.peers.at(&to) else {
+        let Some(peer) = self.peers.at(&to) else {
             return;
         };
         let link = peer.link;
@@ -114,7 +114,7 @@ impl State {
                     mapped.remote = None;
                 }
             }
-            return self.traffic.refused_by(link, back.slot.to_bits());
+            return self.refused_by(link, back.slot.to_bits());
         }
         let replies = peer.replies.as_ref().map(|target| target.ticket().slot);
         let now_ns = session.host().now_ns();
@@ -147,7 +147,7 @@ impl State {
     /// An answer, a rejection or credits were refused.
     fn answer_refused(&mut self, link: LinkId, stamp: Stamp, reason: Return, now_ns: u64) {
         let most_ns = self.traffic.congestion_ns();
-        let Some(peer) = self.traffic.peers.get(link) else {
+        let Some(peer) = self.peers.get(link) else {
             return;
         };
         let is_full = is_for_want_of_room(reason);
@@ -173,9 +173,8 @@ impl State {
                 _ => peer.records().free(stamp),
             }
         }
-        let served = self.traffic.peers.request(link, stamp);
-        match served.map(|served| served.state) {
-            Some(ServedState::Sent) if is_full => self.traffic.answer_later(link, stamp, now_ns),
+        match peer.request(stamp).map(|served| served.state) {
+            Some(ServedState::Sent) if is_full => self.traffic.answer_later(peer, stamp, now_ns),
             Some(ServedState::Sent) => {
                 self.reply_came_back(link, stamp, Reason::BadEndpoint);
             }
@@ -217,7 +216,7 @@ impl State {
     }
 
     fn retry_request<H: Host>(&mut self, session: &mut Session<'_, H>, link: LinkId, stamp: Stamp) {
-        let record = self.traffic.peers.record(link, stamp);
+        let record = self.peers.record(link, stamp);
         if record.is_some_and(|record| record.state == RecordState::Refused) {
             self.send_again(session, link, stamp);
         }
@@ -232,11 +231,14 @@ impl State {
     ) {
         self.find_replies(session, link);
         let terminus = session.terminus();
-        let Some(Peer {
+        let Some(peer) = self.peers.get(link) else {
+            return;
+        };
+        let Peer {
             served: Some(served),
             replies,
             ..
-        }) = self.traffic.peers.get(link)
+        } = peer
         else {
             return;
         };
@@ -255,11 +257,11 @@ impl State {
             Ok(Some(_)) => {
                 served.state = ServedState::Sent;
                 self.traffic.statistics.sent_again += 1;
-                self.traffic.fence_after(link);
+                self.traffic.fence_after(peer);
             }
             // Room in the link comes soon, or its end.
             Ok(None) if replies.is_some() => self.traffic.again(link, Again::Answer(stamp), 0),
-            Ok(None) => self.traffic.answer_later(link, stamp, now_ns),
+            Ok(None) => self.traffic.answer_later(peer, stamp, now_ns),
             Err(SendError::PeerLost(_)) => served.state = ServedState::Sent,
             Err(_) => self.reply_came_back(link, stamp, Reason::BadLength),
         }
@@ -268,7 +270,7 @@ impl State {
     fn retry_reject<H: Host>(&mut self, session: &mut Session<'_, H>, link: LinkId, stamp: Stamp) {
         self.find_replies(session, link);
         let terminus = session.terminus();
-        let Some(peer) = self.traffic.peers.get(link) else {
+        let Some(peer) = self.peers.get(link) else {
             return;
         };
         let Peer {
@@ -283,15 +285,14 @@ impl State {
         let Some(record) = record.filter(|record| record.state == RecordState::Rejecting) else {
             return;
         };
-        let mut head = Head::new(Category::Reject, 0);
-        head.reason = record.reason;
+        let head = Head::new(Category::Reject, 0).for_reason(record.reason);
         record.message.write_short(head, &[]);
         let bytes = record.message.bytes();
         let sent = replies
             .as_ref()
             .map(|target| session.try_send_message(terminus, target, stamp.bits(), bytes));
         match sent {
-            Some(Ok(Some(_))) => self.traffic.fence_after(link),
+            Some(Ok(Some(_))) => self.traffic.fence_after(peer),
             Some(Ok(None)) => self.traffic.again(link, Again::Reject(stamp), 0),
             // Nobody can be told.
             Some(Err(_)) | None => records.free(stamp),
@@ -300,7 +301,7 @@ impl State {
 
     /// Makes the target of a peer's answers usable, if it has introduced itself.
     fn find_replies<H: Host>(&mut self, session: &mut Session<'_, H>, link: LinkId) {
-        let Some(peer) = self.traffic.peers.get(link) else {
+        let Some(peer) = self.peers.get(link) else {
             return;
         };
         if peer.replies.is_some() {
@@ -331,7 +332,7 @@ impl State {
         while let Some(link) = self.traffic.hints.pop() {
             self.find_replies(session, link);
             let terminus = session.terminus();
-            let Some(peer) = self.traffic.peers.get(link) else {
+            let Some(peer) = self.peers.get(link) else {
                 continue;
             };
             if peer.is_hinted || peer.rooms.is_empty() {
@@ -346,7 +347,7 @@ impl State {
             // A hint that finds no room is none.
             if let Ok(Some(_)) = session.try_send_message(terminus, target, stamp, bytes) {
                 peer.is_hinted = true;
-                self.traffic.fence_after(link);
+                self.traffic.fence_after(peer);
             }
         }
     }
@@ -356,15 +357,18 @@ impl State {
         for link in owing.drain(..) {
             self.find_replies(session, link);
             let terminus = session.terminus();
-            let Some(Peer {
+            let Some(peer) = self.peers.get(link) else {
+                continue;
+            };
+            let Peer {
                 served: Some(served),
                 replies,
                 ..
-            }) = self.traffic.peers.get(link)
+            } = peer
             else {
                 continue;
             };
-            if served.credits.is_empty() {
+            if served.credits_owed() == 0 {
                 continue;
             }
             let (bytes, length) = served.credits_message();
@@ -376,9 +380,9 @@ impl State {
             match session.try_send_message(terminus, target, stamp, bytes) {
                 Ok(None) => self.traffic.again(link, Again::Credits, 0),
                 Ok(Some(_)) | Err(_) => {
-                    served.credits.clear();
+                    served.credits_told();
                     self.traffic.statistics.credit_messages += 1;
-                    self.traffic.fence_after(link);
+                    self.traffic.fence_after(peer);
                 }
             }
         }
@@ -391,7 +395,7 @@ impl State {
     pub(crate) fn clean_up(&mut self) -> Vec<crate::peer::EndpointId> {
         // A handler that panicked has had its message, which is shown once more and then unknown.
         if let Some((link, stamp)) = self.traffic.running.take() {
-            self.traffic.answer_empty(link, stamp);
+            self.answer_empty(link, stamp);
         }
         if let Some((link, stamp)) = self.traffic.running_reply.take() {
             self.answered(link, stamp);
@@ -403,9 +407,9 @@ impl State {
             }
         }
         for (link, stamp) in requests {
-            let served = self.traffic.peers.request(link, stamp);
+            let served = self.peers.request(link, stamp);
             if served.is_some_and(|served| served.state == ServedState::Open) {
-                self.traffic.answer_empty(link, stamp);
+                self.answer_empty(link, stamp);
             }
         }
         endpoints
@@ -440,7 +444,7 @@ impl State {
             if let Some(number) = message.translation
                 && message.has_credit
             {
-                endpoint.translations.give_back(number);
+                endpoint.translations.give_back(number, false);
             }
             let translation = message
                 .translation
@@ -453,7 +457,7 @@ impl State {
                     operation: message.operation,
                     reason: message.reason,
                     translation,
-                    handler: head.handler,
+                    handler: head.handler(),
                     arguments: body.arguments.as_slice(),
                     data: message.data.as_deref().unwrap_or(body.data),
                     length_bytes: body.place.length_bytes.max(body.data.len() as u64),

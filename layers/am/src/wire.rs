@@ -104,63 +104,95 @@ impl Category {
     }
 }
 
-/// The word of a message.
+/// The word of a message: the handler in the lowest byte, then the number of arguments, the
+/// category, whether an introduction follows, 16 bits for the sender's endpoint, and the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Head {
-    pub(crate) category: Category,
-    pub(crate) handler: u8,
-    /// Number of arguments, 16 at most.
-    pub(crate) arguments: u8,
-    pub(crate) is_introduced: bool,
-    /// The number of the sender's endpoint.
-    pub(crate) source: u16,
-    /// Of a return or a rejection.
-    pub(crate) reason: u8,
-}
+pub(crate) struct Head(u64);
 
 impl Head {
+    const ARGUMENTS: u32 = 8;
+    const CATEGORY: u32 = 16;
+    const INTRODUCED: u64 = 1 << 24;
+    const SOURCE: u32 = 32;
+    const REASON: u32 = 48;
+    /// All bits that are zero where a word and arguments are all of a message.
+    const NOT_PLAIN: u64 = 0xff << Self::CATEGORY | Self::INTRODUCED;
+
     /// A message without arguments.
-    pub(crate) fn new(category: Category, handler: u8) -> Self {
-        Self {
-            category,
-            handler,
-            arguments: 0,
-            is_introduced: false,
-            source: 0,
-            reason: 0,
-        }
+    pub(crate) const fn new(category: Category, handler: u8) -> Self {
+        Self(handler as u64 | (category as u64) << Self::CATEGORY)
+    }
+
+    /// The message of the endpoint with that number.
+    #[inline]
+    pub(crate) const fn of_endpoint(self, number: u16) -> Self {
+        Self(self.0 | (number as u64) << Self::SOURCE)
+    }
+
+    /// A return or a rejection for that reason.
+    pub(crate) const fn for_reason(self, code: u8) -> Self {
+        Self(self.0 | (code as u64) << Self::REASON)
+    }
+
+    const fn with_arguments(self, count: u8) -> Self {
+        Self(self.0 | (count as u64) << Self::ARGUMENTS)
+    }
+
+    const fn introduced(self) -> Self {
+        Self(self.0 | Self::INTRODUCED)
     }
 
     /// Nothing if no message has such a word.
+    #[inline]
     pub(crate) fn from_word(word: u64) -> Option<Self> {
-        let arguments = (word >> 8) as u8;
-        let category = *CATEGORIES.get(usize::from((word >> 16) as u8))?;
-        if usize::from(arguments) > ARGUMENTS_MAX {
-            return None;
-        }
-        Some(Self {
-            category,
-            handler: word as u8,
-            arguments,
-            is_introduced: word >> 24 & 1 != 0,
-            source: (word >> 32) as u16,
-            reason: (word >> 48) as u8,
-        })
+        let head = Self(word);
+        let is_category = usize::from((word >> Self::CATEGORY) as u8) < CATEGORIES.len();
+        (is_category && usize::from(head.arguments()) <= ARGUMENTS_MAX).then_some(head)
     }
 
-    pub(crate) fn word(self) -> u64 {
-        u64::from(self.handler)
-            | u64::from(self.arguments) << 8
-            | (self.category as u64) << 16
-            | u64::from(self.is_introduced) << 24
-            | u64::from(self.source) << 32
-            | u64::from(self.reason) << 48
+    pub(crate) fn category(self) -> Category {
+        let number = usize::from((self.0 >> Self::CATEGORY) as u8);
+        // Every word has one.
+        CATEGORIES.get(number).copied().unwrap_or(Category::Short)
     }
 
-    /// Bytes of a message that has nothing but arguments.
-    pub(crate) fn short_bytes(self) -> usize {
-        WORD_BYTES + 4 * usize::from(self.arguments)
+    #[inline]
+    pub(crate) const fn handler(self) -> u8 {
+        self.0 as u8
     }
+
+    /// Number of arguments, 16 at most.
+    #[inline]
+    pub(crate) const fn arguments(self) -> u8 {
+        (self.0 >> Self::ARGUMENTS) as u8
+    }
+
+    pub(crate) const fn is_introduced(self) -> bool {
+        self.0 & Self::INTRODUCED != 0
+    }
+
+    /// The number of the sender's endpoint.
+    #[inline]
+    pub(crate) const fn source(self) -> u16 {
+        (self.0 >> Self::SOURCE) as u16
+    }
+
+    /// Of a return or a rejection.
+    pub(crate) const fn reason(self) -> u8 {
+        (self.0 >> Self::REASON) as u8
+    }
+
+    /// True if a message of so many bytes has nothing but arguments.
+    #[inline]
+    pub(crate) const fn is_plain(self, length_bytes: usize) -> bool {
+        self.0 & Self::NOT_PLAIN == 0 && length_bytes == short_bytes(self.arguments())
+    }
+}
+
+/// Bytes of a message that has nothing but arguments.
+#[inline]
+const fn short_bytes(arguments: u8) -> usize {
+    WORD_BYTES + 4 * arguments as usize
 }
 
 /// A place in a segment, or the end of what is asked for.
@@ -227,18 +259,18 @@ pub(crate) struct Body<'a> {
 pub(crate) fn parse(head: Head, bytes: &[u8]) -> Option<Body<'_>> {
     let mut rest = bytes.get(WORD_BYTES..)?;
     let mut introduction = None;
-    if head.is_introduced {
+    if head.is_introduced() {
         let (before, last) = rest.split_last_chunk::<INTRODUCTION_BYTES>()?;
         (rest, introduction) = (before, Some(last));
     }
-    let (words, mut data) = rest.split_at_checked(4 * usize::from(head.arguments))?;
+    let (words, mut data) = rest.split_at_checked(4 * usize::from(head.arguments()))?;
     let mut arguments = Arguments::NONE;
-    arguments.count = head.arguments;
+    arguments.count = head.arguments();
     for (argument, bytes) in arguments.words.iter_mut().zip(words.as_chunks::<4>().0) {
         *argument = u32::from_le_bytes(*bytes);
     }
     let mut place = Place::default();
-    if head.category.has_place() {
+    if head.category().has_place() {
         let (offset, after) = data.split_first_chunk()?;
         let (length, after) = after.split_first_chunk()?;
         place.offset = u64::from_le_bytes(*offset);
@@ -259,8 +291,8 @@ pub(crate) fn list_message<const BYTES: usize, const ITEM_BYTES: usize>(
     items: impl Iterator<Item = [u8; ITEM_BYTES]>,
 ) -> ([u8; BYTES], usize) {
     let mut bytes = [0; BYTES];
-    let word = Head::new(category, 0).word();
-    bytes[..WORD_BYTES].copy_from_slice(&word.to_le_bytes());
+    let head = Head::new(category, 0);
+    bytes[..WORD_BYTES].copy_from_slice(&head.0.to_le_bytes());
     let places = bytes[WORD_BYTES..].as_chunks_mut::<ITEM_BYTES>().0;
     let mut length_bytes = WORD_BYTES;
     for (place, item) in places.iter_mut().zip(items) {
@@ -317,16 +349,13 @@ impl Kept {
     #[inline]
     pub(crate) fn write_short(&mut self, head: Head, arguments: &[u32]) {
         let count = arguments.len().min(ARGUMENTS_MAX);
-        let head = Head {
-            arguments: count as u8,
-            ..head
-        };
-        self.inline[..WORD_BYTES].copy_from_slice(&head.word().to_le_bytes());
+        let head = head.with_arguments(count as u8);
+        self.inline[..WORD_BYTES].copy_from_slice(&head.0.to_le_bytes());
         let places = self.inline[WORD_BYTES..].as_chunks_mut::<4>().0;
         for (place, argument) in places.iter_mut().zip(arguments) {
             *place = argument.to_le_bytes();
         }
-        self.length_bytes = (WORD_BYTES + 4 * count) as u32;
+        self.length_bytes = short_bytes(count as u8) as u32;
     }
 
     /// Keeps any message. Allocates for one that is longer than 128 bytes.
@@ -338,15 +367,15 @@ impl Kept {
         data: &[u8],
         introduction: Option<&[u8; INTRODUCTION_BYTES]>,
     ) {
-        let head = Head {
-            is_introduced: introduction.is_some(),
-            ..head
+        let head = match introduction {
+            Some(_) => head.introduced(),
+            None => head,
         };
         self.write_short(head, arguments);
         let mut place_bytes = [0; PLACE_BYTES];
         place_bytes[..8].copy_from_slice(&place.offset.to_le_bytes());
         place_bytes[8..].copy_from_slice(&place.length_bytes.to_le_bytes());
-        let place = match head.category.has_place() {
+        let place = match head.category().has_place() {
             true => &place_bytes[..],
             false => &[],
         };
@@ -403,13 +432,13 @@ mod tests {
             introduction in prop::option::of(any::<[u8; INTRODUCTION_BYTES]>()),
         ) {
             let category = CATEGORIES[category];
-            let head = Head { source, reason, ..Head::new(category, handler) };
+            let head = Head::new(category, handler).of_endpoint(source).for_reason(reason);
             let place = Place { offset, length_bytes: data.len() as u64 };
             let mut kept = Kept::new();
             kept.write(head, &arguments, place, &data, introduction.as_ref());
             let found = kept.head().unwrap();
-            prop_assert_eq!((found.category, found.handler), (category, handler));
-            prop_assert_eq!((found.source, found.reason), (source, reason));
+            prop_assert_eq!((found.category(), found.handler()), (category, handler));
+            prop_assert_eq!((found.source(), found.reason()), (source, reason));
             let body = kept.body().unwrap();
             prop_assert_eq!(body.arguments.as_slice(), &arguments[..]);
             prop_assert_eq!(body.data, &data[..]);
@@ -423,7 +452,7 @@ mod tests {
                 u64::from_le_bytes(word)
             });
             let words: Vec<u64> = words.collect();
-            let read = Arguments::read(found.arguments, |number| words[number]);
+            let read = Arguments::read(found.arguments(), |number| words[number]);
             prop_assert_eq!(read.as_slice(), &arguments[..]);
         }
 
