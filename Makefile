@@ -198,9 +198,9 @@ test: fmt clippy docs bare papers check-links check-structure planted check-lice
 # interpreter's lock) run all of it there.
 PYTHONS ?= python3
 PYTEST ?=
-# `release` is built as it is shipped, in twice the time.
-WHEEL_PROFILE ?= tested
-PYTHON_TARGET = CARGO_TARGET_DIR="$(CURDIR)/target/python/cargo"
+# `dev` uses what was built for the other tests; `release` is built as it is shipped.
+WHEEL_PROFILE ?= dev
+PYTHON_TARGET = CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}"
 python: tool-fmt tool-clippy tool-venv
 	@for python in $(PYTHONS); do \
 	  if ! version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); then \
