@@ -7,7 +7,7 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::zerocopy::IntoBytes;
-use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Session, Target, Wait};
+use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Target, Wait};
 
 use crate::barrier::Barrier;
 use crate::error::{AtomError, Error, InjectError};
@@ -191,7 +191,7 @@ impl<H: Host> Endpoint<H> {
             let from = message.from();
             let Some(source) = source_of(&self.links, from) else {
                 // It is shown again, when its node is known.
-                let node = node_of(&self.group, &mut session, from);
+                let node = self.group.node_over(&mut session, from);
                 let far = node.and_then(|node| self.members[node as usize].far.as_ref());
                 let is_far = far.is_some();
                 learn(&mut self.links, from, node, is_far);
@@ -480,11 +480,6 @@ impl<H: Host> Endpoint<H> {
 fn source_of(links: &[Source], link: LinkId) -> Option<&Source> {
     let source = links.get(link.index as usize)?;
     (source.generation == link.generation).then_some(source)
-}
-
-#[inline(never)]
-fn node_of<H: Host>(group: &Shared<H>, session: &mut Session<'_, H>, link: LinkId) -> Option<u32> {
-    group.node_of(&session.identity_of(link)?.interface)
 }
 
 #[inline(never)]

@@ -69,10 +69,11 @@ pub(crate) struct Shared<H: Host> {
 struct State {
     /// The interfaces of the nodes, as far as they are known.
     interfaces: Vec<Option<Destination>>,
-    /// Nodes that are gone, of which messages may still be in the network.
-    leaving: Vec<(u32, Destination, LinkEnd)>,
+    /// Nodes that are gone, of which messages may still be in the network, with their links.
+    leaving: Vec<(u32, LinkId, LinkEnd)>,
     lost: Vec<Option<LinkEnd>>,
-    /// By node, the link over which it was met.
+    /// By node, the link over which it was met. It is a node as long as this lasts: another one of
+    /// the same interface would not know what its messages miss.
     links: Vec<Option<LinkId>>,
     /// By node and port that was met, why it has refused a message of this one, if it has.
     refused: BTreeMap<(u32, u32), Option<Return>>,
@@ -93,13 +94,25 @@ impl State {
             .map(|node| node as u32)
     }
 
+    /// The node whose messages come over that link of an interface.
+    fn node_over<H: Host>(
+        &self,
+        session: &Session<'_, H>,
+        interface: &Destination,
+        link: LinkId,
+    ) -> Option<u32> {
+        let node = self.node_of(interface)?;
+        let met = self.links[node as usize];
+        let is_other = |met: LinkId| met != link && session.link_end(met).is_some();
+        (!met.is_some_and(is_other)).then_some(node)
+    }
+
     /// A node that is gone is lost once all that it had sent was taken out of the network.
     #[cold]
     fn end_leaving<H: Host>(&mut self, session: &Session<'_, H>) {
-        for (node, interface, end) in std::mem::take(&mut self.leaving) {
-            let mut linked = session.peers().map(|(_, peer)| peer.destination);
-            if linked.any(|peer| peer.is_same(&interface)) {
-                self.leaving.push((node, interface, end));
+        for (node, link, end) in std::mem::take(&mut self.leaving) {
+            if session.peers().any(|(linked, _)| linked == link) {
+                self.leaving.push((node, link, end));
                 continue;
             }
             self.changes += 1;
@@ -115,20 +128,17 @@ impl State {
         }
     }
 
-    /// Finds nodes that are gone, whose departures were not told.
+    /// Finds nodes that are gone: those whose links have ended.
     #[cold]
     fn find_gone<H: Host>(&mut self, session: &Session<'_, H>) {
-        for node in 0..self.links.len() {
-            let is_known = self
-                .leaving
-                .iter()
-                .any(|(leaving, ..)| *leaving == node as u32);
-            if let (Some(link), Some(interface)) = (self.links[node], self.interfaces[node])
+        for (node, link) in self.links.iter().enumerate() {
+            let is_known = |leaving: &(u32, LinkId, LinkEnd)| leaving.0 == node as u32;
+            if let Some(link) = *link
                 && let Some(end) = session.link_end(link)
                 && self.lost[node].is_none()
-                && !is_known
+                && !self.leaving.iter().any(is_known)
             {
-                self.leaving.push((node as u32, interface, end));
+                self.leaving.push((node as u32, link, end));
             }
         }
     }
@@ -271,6 +281,10 @@ impl<H: Host> Shared<H> {
         for step in 0..self.nodes() {
             // Not all ask one at the same time.
             let node = (self.me + step) % self.nodes();
+            self.hear(&mut session);
+            if let Some(end) = self.lost(node) {
+                return Err(Error::Lost { node, end });
+            }
             let connect = |cause| Error::Connect { node, cause };
             let mut theirs = if node == self.me {
                 *ticket
@@ -281,7 +295,7 @@ impl<H: Host> Shared<H> {
             };
             // Its own group, not that which the receiver's ticket names: the receiver compares.
             theirs.base = self.gid;
-            let other = self.node_of(&theirs.destination);
+            let other = self.state().node_of(&theirs.destination);
             if let Some(other) = other.filter(|other| *other != node) {
                 return Err(Error::SameInterface { node, other });
             }
@@ -289,16 +303,17 @@ impl<H: Host> Shared<H> {
             let is_far = session.connection_state(target.link()).is_some();
             let mut state = self.state();
             state.interfaces[node as usize] = Some(theirs.destination);
-            state.links[node as usize] = Some(target.link());
+            state.links[node as usize].get_or_insert(target.link());
             state.refused.insert((node, theirs.slot.to_bits()), None);
             targets[node as usize] = Some((target, is_far));
         }
         Ok(targets.into_iter().flatten().collect())
     }
 
-    /// The node of an interface.
-    pub(crate) fn node_of(&self, interface: &Destination) -> Option<u32> {
-        self.state().node_of(interface)
+    /// The node whose messages come over that link.
+    pub(crate) fn node_over(&self, session: &mut Session<'_, H>, link: LinkId) -> Option<u32> {
+        let interface = session.identity_of(link)?.interface;
+        self.state().node_over(session, &interface, link)
     }
 
     /// Hears of nodes that are gone and of messages that came back. Counts those.
@@ -309,11 +324,7 @@ impl<H: Host> Shared<H> {
                 break;
             };
             match event {
-                InterfaceEvent::PeerLeft { peer, end } => {
-                    if let Some(node) = state.node_of(&peer.interface) {
-                        state.leaving.push((node, peer.interface, end));
-                    }
-                }
+                InterfaceEvent::PeerLeft { .. } => state.find_gone(session),
                 InterfaceEvent::Refused(returned) if returned.kind == TicketKind::Port => {
                     let to = returned.to;
                     if let Some(node) = to.and_then(|interface| state.node_of(&interface)) {

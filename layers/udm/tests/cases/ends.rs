@@ -63,6 +63,54 @@ pub(crate) fn a_node_that_ends_is_lost_by_name(world: World) {
     });
 }
 
+/// A node whose link has ended is lost, also if its interface makes another one: whatever was under
+/// way over the first is not known.
+pub(crate) fn a_node_that_links_anew_is_lost(world: World) {
+    world.place.run(2, &|manager, number, names| {
+        let options = GroupOptions {
+            name: "cases".into(),
+            me: number as u32,
+            addresses: names.to_vec(),
+        };
+        let group = Group::new(manager.clone(), options).unwrap();
+        let mut udm = Udm::open(&group, "main", UdmOptions::default(), 0_u32, LONG).unwrap();
+        adds(&mut udm, 0, 1);
+        udm.barrier(LONG).unwrap();
+        let other = 1 - udm.me();
+        if number == 0 {
+            // The barrier's message may wait in this node.
+            assert!(udm.flush(LONG).unwrap());
+            let mut session = manager.session();
+            let address = Address::Name(&names[1]);
+            let ticket = session.ask(address, "udm.main", LONG).unwrap();
+            let ticket = Ticket::from_bytes(&ticket).unwrap();
+            let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
+            links.into_iter().for_each(|link| session.disconnect(link));
+            let to = session.target(&ticket, LONG).unwrap();
+            session.send_message(&to, 0, &[], LONG).unwrap();
+            assert!(session.flush(LONG).unwrap());
+        }
+        while udm.lost(other).is_none() {
+            udm.serve(Wait::millis(10)).unwrap();
+        }
+        let mut events = std::iter::from_fn(|| group.next_event());
+        assert!(events.any(|event| matches!(event, Event::Lost { node, .. } if node == other)));
+        while number == 1 && udm.statistics().strangers == 0 {
+            udm.serve(Wait::millis(10)).unwrap();
+        }
+        assert_eq!(*udm.state(), 0, "a handler ran for a node that was lost");
+        let sent = udm.inject(other, 0, &[]);
+        assert!(matches!(sent, Err(InjectError::Lost { .. })), "{sent:?}");
+        // Another end point would not know what its messages miss.
+        let again = Udm::open(&group, "again", UdmOptions::default(), (), LONG);
+        assert!(
+            matches!(again, Err(Error::Lost { .. })),
+            "{:?}",
+            again.err()
+        );
+    });
+}
+
 /// An interface that learns the ticket of a port reaches no handler without being a node.
 pub(crate) fn strangers_reach_no_handler(world: World) {
     world.run_group(2, |group| {

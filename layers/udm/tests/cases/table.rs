@@ -21,6 +21,7 @@ in_every_place! {
     atomicity::a_handler_may_panic,
     atomicity::a_section_may_panic,
     ends::a_node_that_ends_is_lost_by_name,
+    ends::a_node_that_links_anew_is_lost,
     ends::strangers_reach_no_handler,
     ends::other_groups_are_refused,
     ends::a_dropped_end_point_refuses,
