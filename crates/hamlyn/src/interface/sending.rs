@@ -367,6 +367,7 @@ impl<H: Host> Interface<H> {
                 SendProgress::Gone => return Err(self.lost(target).into()),
                 // Reception never waits for transmission, nor do other termini.
                 SendProgress::More => drop(self.poll()),
+                SendProgress::Full if self.press(target.link) => {}
                 SendProgress::Full => {
                     if self.sleepers.is_any() {
                         self.wake_sleepers_for_credit();
@@ -376,6 +377,13 @@ impl<H: Host> Interface<H> {
                 }
             }
         }
+    }
+
+    /// Has messages to that link go that are held back, unless somebody waits for room. False if
+    /// none are.
+    #[cold]
+    pub(crate) fn press(&mut self, link: LinkId) -> bool {
+        !self.awaits_room && self.outbound.lock(|outbound| outbound.press(link))
     }
 
     /// Whether nothing is queued any more for links of that kind.

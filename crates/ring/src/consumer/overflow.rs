@@ -126,7 +126,8 @@ impl<M: CellMemory> Consumer<M> {
             return None;
         }
         let geometry = self.log.as_ref()?.geometry;
-        let is_drained = self.waiting_in_log(geometry) == 0 && !(self.is_in_log && self.is_pending());
+        let is_drained =
+            self.waiting_in_log(geometry) == 0 && !(self.is_in_log && self.is_pending());
         let log = self.log.as_mut()?;
         match filling {
             Filling::Half(waiting_bytes) => {

@@ -170,7 +170,7 @@ impl<M: CellMemory> Producer<M> {
         if self.end_episode() {
             return self.decide(wanted);
         }
-        if self.is_held_back() {
+        if self.hold_back() {
             return Err(NoRoom::Full);
         }
         // One more line for the end.
@@ -195,7 +195,7 @@ impl<M: CellMemory> Producer<M> {
 
     /// Once three quarters of the log wait, the next message waits, too: until the receiver has
     /// taken something, or patience is over.
-    fn is_held_back(&mut self) -> bool {
+    fn hold_back(&mut self) -> bool {
         let (known, at_bytes) = (self.known, self.at_bytes);
         let Some(log) = &mut self.log else {
             return false;
@@ -219,6 +219,11 @@ impl<M: CellMemory> Producer<M> {
         (log.pause, log.due_ns) = (None, None);
         log.eased_bytes = at_bytes + STEP_BYTES;
         false
+    }
+
+    /// Whether the next message waits so.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.pause.is_some())
     }
 
     /// Messages are held back no longer, until so many bytes were sent as the ring has: for a

@@ -34,6 +34,8 @@ pub(crate) struct Ends {
     /// Messages that were sent and not yet taken: number, and bytes of payload.
     pub(crate) expected: VecDeque<(u64, usize)>,
     pub(crate) next: u64,
+    /// The receiver was told to ring for its sender.
+    pub(crate) rang: bool,
 }
 
 pub(crate) fn ends(cells: u32, patience_ns: u64) -> Ends {
@@ -61,6 +63,7 @@ pub(crate) fn ends(cells: u32, patience_ns: u64) -> Ends {
         file,
         expected: VecDeque::new(),
         next: 0,
+        rang: false,
     }
 }
 
@@ -134,7 +137,7 @@ impl Ends {
                     let seen = words[0].load(std::sync::atomic::Ordering::Relaxed);
                     assert_eq!(seen, expected);
                 }
-                let _ = match self.consumer.is_in_log() {
+                self.rang |= match self.consumer.is_in_log() {
                     true => self.consumer.done_in_log(cells),
                     false => self.consumer.done(cells, 0),
                 };
@@ -162,7 +165,9 @@ impl Ends {
     }
 
     pub(crate) fn used(&mut self) -> LogUse {
-        self.producer.log_use().expect("a log, and credit that may be")
+        self.producer
+            .log_use()
+            .expect("a log, and credit that may be")
     }
 
     pub(crate) fn present_bytes(&self) -> u64 {
@@ -409,8 +414,11 @@ pub(crate) fn a_message_that_is_held_back_goes_when_something_is_taken() {
         while ends.send(1, 0) {}
         let is_held_back = !ends.producer.credit_came();
         let expected = ends.expected.len();
+        // It sleeps.
+        ends.producer.await_credit(true, None);
         assert!(ends.take());
-        let _ = ends.consumer.return_credit();
+        ends.rang |= ends.consumer.return_credit();
+        assert!(ends.rang);
         let goes_on = ends.producer.credit_came() && ends.send(1, 0);
         if begun.elapsed().as_nanos() < u128::from(PATIENCE_NS) {
             assert!(is_held_back && goes_on && ends.expected.len() == expected);
