@@ -5,7 +5,7 @@
 mod actor;
 
 use hamlyn::Wait;
-use hamlyn_udm::{Error, Group, GroupOptions, InjectError, Mode, Udm, UdmOptions};
+use hamlyn_udm::{Error, Group, GroupOptions, InjectError, Mode, Udm, UdmOptions, WORDS_MAX};
 
 use actor::Actor;
 
@@ -228,6 +228,21 @@ fn a_full_node_is_named_and_others_go_on() {
     };
     assert!(matches!(full, InjectError::Quota { to: 1, .. }), "{full:?}");
     assert!(sent > 1000, "{sent}");
+    // Short messages are queued, as many as it says.
+    let before = udm.statistics().sent;
+    let mut queued = 0;
+    while udm.space_available(1).unwrap() > 0 {
+        udm.try_inject(1, NUMBER, &[sent]).unwrap();
+        (sent, queued) = (sent + 1, queued + 1);
+    }
+    assert!(queued > 0 && udm.statistics().sent == before + queued);
+    let full = udm.try_inject(1, NUMBER, &[sent]).unwrap_err();
+    assert!(matches!(full, InjectError::Quota { to: 1, .. }), "{full:?}");
+    assert_eq!(udm.space_available(2), Ok(WORDS_MAX));
+    assert!(matches!(
+        udm.space_available(9),
+        Err(InjectError::NoSuchNode { to: 9, nodes: 3 })
+    ));
     for number in 0..1000 {
         udm.inject(2, NUMBER, &[number, u32::from(number == 999)])
             .unwrap();

@@ -307,6 +307,17 @@ impl<H: Host> Interface<H> {
         self.outbound.read(has_room) != Ok(false)
     }
 
+    /// True if a message of up to 128 bytes to that link would find room now: for programs that ask
+    /// before they make one. Unlike [`Interface::has_room`], it moves packets once if there is
+    /// none, as a send would. Does not block.
+    pub fn finds_room(&mut self, terminus: TerminusId, link: LinkId) -> bool {
+        if !self.has_room(terminus, link) {
+            self.press(link);
+            self.poll();
+        }
+        self.has_room(terminus, link)
+    }
+
     /// Begins a message that is too long to be queued; nothing if others wait for the link still.
     #[inline(never)]
     fn begin_streaming(
