@@ -210,17 +210,24 @@ fn a_section_keeps_no_sender_waiting() {
 fn a_full_node_is_named_and_others_go_on() {
     let base = unique("full");
     let mut takers = [start("taker", &base, 3, 1), start("taker", &base, 3, 2)];
-    let mut udm = open(&base, 3, 0);
+    let (group, mut udm) = open_in_group(&base, 3, 0);
     for taker in &mut takers {
         assert_eq!(taker.hear(), b"ready");
     }
     actor::stop(takers[0].id());
     let bytes = [7; 4096];
+    let message = |number: u32| [&number.to_le_bytes(), &bytes[8..]].concat();
     let mut sent: u32 = 0;
+    // An injection that waits is slowed when three quarters are full.
+    while group.log_use(1).is_none_or(|used| used.pauses < 2) {
+        udm.inject_bytes(1, NUMBER, &message(sent)).unwrap();
+        sent += 1;
+        assert!(sent < 1 << 20);
+    }
+    let used = group.log_use(1).unwrap();
+    assert!(used.waiting_bytes > used.log_bytes / 8 * 5, "{used:?}");
     let full = loop {
-        let mut message = sent.to_le_bytes().to_vec();
-        message.extend_from_slice(&bytes[8..]);
-        match udm.try_inject_bytes(1, NUMBER, &message) {
+        match udm.try_inject_bytes(1, NUMBER, &message(sent)) {
             Ok(()) => sent += 1,
             Err(InjectError::WouldBlock { to: 1 }) => {}
             Err(full) => break full,
