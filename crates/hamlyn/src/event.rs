@@ -6,6 +6,15 @@ use std::fmt;
 
 use crate::peer::{LinkEnd, PeerIdentity, Undelivered};
 
+/// Whose messages wait in the memory that a receiver lends for those which it does not take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Those of this program to the peer.
+    Outgoing,
+    /// Those of the peer to this program.
+    Incoming,
+}
+
 /// What happened. Each is told once, peers in the order in which they came and went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -26,21 +35,28 @@ pub enum Event {
     /// program asks for them. On one host a refusal alone wakes no task that waits for events: see
     /// [`crate::Interface::next_undelivered`].
     Refused(Undelivered),
-    /// The messages to a peer of this host that takes nothing fill half of the memory that it lends
-    /// for them. Once it is full, messages to this peer find no room. Told by a look at the links,
-    /// so it wakes no task that waits for events.
+    /// Messages between a peer of this host and this program fill half of the memory that their
+    /// receiver lends for those which it does not take. From three quarters on, calls of the sender
+    /// that wait for room are slowed; once it is full, its messages to this receiver find no room.
+    ///
+    /// Both ends are told, by a look at their links: the sender when that much waits, the receiver
+    /// when it comes there while it takes messages. So this wakes no task that waits for events.
     Buffering {
-        /// To whom.
+        /// Who sends them, or is to take them.
         peer: PeerIdentity,
-        /// Bytes that wait there.
+        /// Which of these.
+        direction: Direction,
+        /// Bytes that wait there. Those that come in are counted by the peer, which may lie.
         waiting_bytes: u64,
         /// Bytes for which there is room.
         limit_bytes: u64,
     },
-    /// After that: it has taken all of them.
+    /// After that: all of them were taken.
     Drained {
-        /// Which peer.
+        /// Who sent them, or took them.
         peer: PeerIdentity,
+        /// Which of these.
+        direction: Direction,
     },
     /// Notifications were lost, because the manager's queue was full: receiver classes of the
     /// application's own making take too little room ([`crate::Manager::register`]).
@@ -63,13 +79,30 @@ impl fmt::Display for Event {
             Self::Refused(undelivered) => undelivered.fmt(f),
             Self::Buffering {
                 peer,
+                direction: Direction::Outgoing,
                 waiting_bytes,
                 limit_bytes,
             } => write!(
                 f,
                 "{peer} takes nothing: {waiting_bytes} bytes wait for it, of {limit_bytes} at most"
             ),
-            Self::Drained { peer } => write!(f, "{peer} has taken what waited for it"),
+            Self::Buffering {
+                peer,
+                direction: Direction::Incoming,
+                waiting_bytes,
+                limit_bytes,
+            } => write!(
+                f,
+                "{waiting_bytes} bytes of {peer} were not taken, of {limit_bytes} at most: receive more often"
+            ),
+            Self::Drained {
+                peer,
+                direction: Direction::Outgoing,
+            } => write!(f, "{peer} has taken what waited for it"),
+            Self::Drained {
+                peer,
+                direction: Direction::Incoming,
+            } => write!(f, "all that waited of {peer} was taken"),
             Self::Overrun { lost } => write!(
                 f,
                 "{lost} notifications were lost: open the manager with a longer queue"

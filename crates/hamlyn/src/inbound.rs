@@ -14,6 +14,7 @@ use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
 use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
+use hamlyn_ring::overflow::LogNews;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 use crate::active_links::ActiveLinks;
@@ -189,6 +190,12 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     /// Links that ended here since this was last called.
     pub(crate) fn next_ended(&mut self) -> Option<(LinkId, LinkEnd)> {
         self.ended.pop()
+    }
+
+    /// A link of whose overflow log the program has not heard: half of it waited, or all was taken.
+    pub(crate) fn next_log_news(&mut self) -> Option<(LinkId, LogNews)> {
+        let mut rx_links = self.rx_links.iter_mut();
+        rx_links.find_map(|rx_link| Some((rx_link.id, rx_link.end.log_news()?)))
     }
 
     /// Returns all credit that is held back, and tells all peers that we are about to sleep. To be

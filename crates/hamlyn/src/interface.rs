@@ -93,6 +93,8 @@ pub struct Interface<H: Host> {
     /// When waits are to look again though nothing has happened ([`Interface::look_within`]).
     look_due_ns: Option<u64>,
     ends_and_looks: u64,
+    /// A step of a wait for room is made: its messages may be held back.
+    pub(crate) awaits_room: bool,
     shared: Vec<regions::Shared>,
     attached: regions::AttachedRegions,
     operating: initiators::Operating,
@@ -150,6 +152,7 @@ impl<H: Host> Interface<H> {
             spare_due_ns: None,
             look_due_ns: None,
             ends_and_looks: 0,
+            awaits_room: false,
             shared: Vec::new(),
             attached: regions::AttachedRegions::default(),
             operating: initiators::Operating::default(),

@@ -109,7 +109,7 @@ pub use completions::{Completion, CompletionError, CompletionQueue, TrackError};
 pub use error::{
     ConnectError, FenceError, NotSent, OpenError, PeerLost, ReceiveError, SendError, Undelivered,
 };
-pub use event::Event;
+pub use event::{Direction, Event};
 pub use event_loop::{Look, Sleep};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;

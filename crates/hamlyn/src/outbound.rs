@@ -17,7 +17,7 @@ use hamlyn_host::Destination;
 use hamlyn_link::udp_endpoint::ConnectionState;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::overflow::LogUse;
+use hamlyn_ring::overflow::{LogNews, LogUse};
 
 use crate::cached_table::CachedTable;
 use crate::half::Lendable;
@@ -150,6 +150,20 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
         let length_bytes = message.data.len();
         let most = self.tx_links.payload_max_bytes(link).unwrap_or(0);
         message.metadata.is_empty() && (SHORT_BYTES_MAX + 1..=most).contains(&length_bytes)
+    }
+
+    /// Has messages to that link go that are held back ([`TransmitEnd::press`]), and sends what is
+    /// queued. False if none are.
+    #[cold]
+    pub(crate) fn press(&mut self, link: LinkId) -> bool {
+        let is_held_back = self
+            .tx_links
+            .reach(link)
+            .is_some_and(|route| route.end.press());
+        if is_held_back {
+            self.pump();
+        }
+        is_held_back
     }
 
     /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.
@@ -657,19 +671,24 @@ impl<T: TransmitEnd> TxRoutes<T> {
         route.end.log_use()
     }
 
-    /// A link whose log has become half full, or empty after that; and how much it is used.
-    pub(crate) fn next_log_news(&mut self) -> Option<(LinkId, LogUse)> {
+    /// A link whose log has become half full, or empty after that.
+    pub(crate) fn next_log_news(&mut self) -> Option<(LinkId, LogNews)> {
         let routes = self.routes.iter_mut();
         // Only those that may have some are asked, as that reads what the peer writes.
         let mut in_use = routes.filter(|route| route.told_of_log || route.end.has_spare());
         in_use.find_map(|route| {
             let used = route.end.log_use()?;
-            let is_news = match route.told_of_log {
-                false => used.waiting_bytes >= used.log_bytes / 2,
-                true => used.waiting_bytes == 0,
+            let (waiting_bytes, log_bytes) = (used.waiting_bytes, used.log_bytes);
+            let news = match route.told_of_log {
+                false if waiting_bytes >= log_bytes / 2 => LogNews::HalfFull {
+                    waiting_bytes,
+                    log_bytes,
+                },
+                true if waiting_bytes == 0 => LogNews::Drained,
+                _ => return None,
             };
-            route.told_of_log ^= is_news;
-            is_news.then_some((LinkId::from_bits(route.link), used))
+            route.told_of_log = news != LogNews::Drained;
+            Some((LinkId::from_bits(route.link), news))
         })
     }
 

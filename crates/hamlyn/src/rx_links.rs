@@ -149,6 +149,11 @@ impl<R: ReceiveEnd> RxLinks<R> {
         self.table.get_mut(index)
     }
 
+    /// The links.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut RxLink<R>> {
+        self.table.iter_mut()
+    }
+
     /// Notes that the peer with that token is lost. Nothing if that is known, or its link has ended
     /// or is still to come.
     pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<LinkId> {

@@ -130,6 +130,27 @@ impl<'a, H: Host> Session<'a, H> {
         self.wait_within(&mut Waiting::new(wait), |session, _| step(session))
     }
 
+    /// Like [`Session::wait_for`], for a step that sends: where three quarters of the memory are full
+    /// that its receiver lends for what it does not take, each message waits until it takes
+    /// something, or until the patience of this program is over (decision 53). Steps of other waits,
+    /// and calls that do not wait, are not held back so.
+    ///
+    /// With [`Wait::Poll`] this does not wait either.
+    pub fn wait_for_room<T, E: From<HostError>>(
+        &mut self,
+        wait: Wait,
+        mut step: impl FnMut(&mut Self) -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        self.wait_for(wait, |session| {
+            // Only for this step: other threads send while it waits.
+            let before = session.awaits_room;
+            session.awaits_room |= wait != Wait::Poll;
+            let found = step(session);
+            session.awaits_room = before;
+            found
+        })
+    }
+
     /// As [`Session::wait_for`], for one of several waits that are to take no longer all together.
     /// The step is shown how far the wait is.
     #[inline]

@@ -3,13 +3,17 @@
 
 mod support;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hamlyn::engine::memory::LinkId;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::mailbox::{self, MailboxOptions};
 use hamlyn::stream::{self, StreamOptions, StreamSeed};
-use hamlyn::{Event, Manager, ManagerOptions, ReceiveError, SendError, Strategy, Ticket, Wait};
+use hamlyn::{
+    Direction, Event, Manager, ManagerOptions, ReceiveError, SendError, Strategy, Ticket, Wait,
+};
 use support::actor::{Actor, go_on, listen, role, say, stop};
 use support::control_group::ControlGroup;
 use support::{LONG, TIMEOUT, link_to, namespace, until};
@@ -17,6 +21,9 @@ use support::{LONG, TIMEOUT, link_to, namespace, until};
 /// Memory behind a ring of a receiver here, and the pages of it that stay.
 const LOG_BYTES: u32 = 4 << 20;
 const KEPT_BYTES: u64 = 64 << 10;
+const PAGE_BYTES: u64 = 4 << 10;
+/// Bytes of the memory that find room: the receiver may hold back the rest when it was taken.
+const ROOM_BYTES: u64 = LOG_BYTES as u64 - (256 << 10) - PAGE_BYTES;
 /// Many times what a ring holds.
 const MESSAGES: u64 = 20_000;
 /// Some of them take several cells, and some a place for their payload.
@@ -466,6 +473,215 @@ fn a_sender_whose_memory_is_limited_finds_no_room() {
     receiving.take_until(sent + 1);
 }
 
+/// Has a sender go on until three quarters of its receiver's log wait; the number of messages.
+fn fill_three_quarters(
+    manager: &Manager<ProcessHost>,
+    sender: &mailbox::Sender,
+    link: LinkId,
+) -> u64 {
+    let mut sent = 0;
+    loop {
+        let used = manager.session().log_use(link).unwrap();
+        if used.waiting_bytes >= ROOM_BYTES / 4 * 3 {
+            return sent;
+        }
+        assert_eq!(used.pauses, 0, "{used:?}");
+        sender.send(&mail(sent), LONG).unwrap();
+        sent += 1;
+    }
+}
+
+/// A sender that waits is slowed before it is stopped, so a receiver that takes something now and
+/// then is never filled up.
+#[test]
+fn a_sender_that_waits_is_slowed_before_its_receiver_is_full() {
+    let _alone = alone();
+    let namespace = namespace();
+    let (ticket_there, ticket) = std::sync::mpsc::channel();
+    let (go, gone) = std::sync::mpsc::channel::<u64>();
+    let sent = Arc::new(AtomicU64::new(0));
+    // Long beside what the receiver takes for a batch of messages.
+    let patience = Duration::from_secs(2);
+    let (receiving_namespace, sent_seen) = (namespace.clone(), Arc::clone(&sent));
+    let receiving = std::thread::spawn(move || {
+        let options = options(&receiving_namespace, LOG_BYTES, 1 << 30);
+        let receiver = open(options, Strategy::Proc);
+        let mut inbox = mailbox::Receiver::new(&receiver, MailboxOptions::default()).unwrap();
+        ticket_there.send(inbox.ticket()).unwrap();
+        let all = gone.recv().unwrap();
+        let mut before = sent_seen.load(Ordering::Relaxed);
+        for number in 0..all {
+            assert_eq!(inbox.recv(LONG).unwrap().unwrap(), mail(number));
+            // Its sender goes on by then, while nothing of the log is taken.
+            if number < 192 && number % 64 == 63 {
+                let now = || sent_seen.load(Ordering::Relaxed);
+                until("a message more", || (now() > before).then_some(()));
+                before = now();
+            }
+        }
+    });
+    let mut patient = Options::default().in_namespace(&namespace);
+    patient.patience = patience;
+    let manager = open(patient, Strategy::Proc);
+    let ticket: Ticket = ticket.recv_timeout(TIMEOUT).unwrap();
+    let sender = mailbox::Sender::grow(&manager, &ticket, LONG).unwrap();
+    let link = link_to(&manager, ticket.destination.interface);
+    let first = fill_three_quarters(&manager, &sender, link);
+    let all = 2 * first;
+    go.send(all).unwrap();
+    for number in first..all {
+        sender.send(&mail(number), LONG).unwrap();
+        sent.store(number, Ordering::Relaxed);
+    }
+    let used = manager.session().log_use(link).unwrap();
+    assert!(used.pauses > 0, "{used:?}");
+    assert!(used.most_bytes < ROOM_BYTES / 8 * 7, "{used:?}");
+    assert!(manager.session().flush(LONG).unwrap());
+    receiving.join().unwrap();
+}
+
+/// One that may not wait finds all of the room, and no call fails before.
+#[test]
+fn a_sender_that_does_not_wait_is_not_slowed() {
+    for strategy in [Strategy::Proc, Strategy::Np] {
+        let _alone = alone();
+        let namespace = namespace();
+        let mut receiving = Receiving::start("receive", &namespace);
+        let mut patient = Options::default().in_namespace(&namespace);
+        // To wait so long for each few lines of a quarter of the log would take an hour.
+        patient.patience = Duration::from_secs(1);
+        let manager = open(patient, strategy);
+        let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+        let link = link_to(&manager, receiving.1.destination.interface);
+        let used = || manager.session().log_use(link).unwrap();
+        stop(receiving.0.id());
+        let mut sent = fill_three_quarters(&manager, &sender, link);
+        let begun = Instant::now();
+        loop {
+            match sender.send(&mail(sent), Wait::Poll) {
+                Ok(_) => sent += 1,
+                Err(SendError::WouldBlock { .. })
+                    if strategy == Strategy::Proc || used().waiting_bytes > ROOM_BYTES - 4_096 =>
+                {
+                    break;
+                }
+                // The network processor has not sent what is queued yet.
+                Err(SendError::WouldBlock { .. }) => assert!(begun.elapsed() < TIMEOUT),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        // No message is longer than 48 lines, and a queue of short ones may wait behind one.
+        let used_then = used();
+        assert!(
+            used_then.waiting_bytes > ROOM_BYTES - 4_096,
+            "{used_then:?}"
+        );
+        // All pages are this program's.
+        assert_eq!(used_then.pages * PAGE_BYTES, present_bytes());
+        go_on(receiving.0.id());
+        receiving.take_until(sent);
+        until("pages that are given back", || {
+            let _ = manager.session().poll();
+            let _ = manager.next_event(Wait::millis(10)).unwrap();
+            let used = used();
+            // A network processor gives back what it has reserved when it wakes next.
+            let is_given_back = used.pages <= KEPT_BYTES / PAGE_BYTES || strategy != Strategy::Proc;
+            // Credit for a batch of the last ones is not returned at once.
+            (used.waiting_bytes <= 32 * 64 && is_given_back).then_some(())
+        });
+        assert!(used().most_pages >= used_then.pages);
+    }
+}
+
+/// A receiver hears that it was behind when it comes to what waits, and that it has taken all.
+#[test]
+fn a_receiver_hears_that_messages_wait_for_it() {
+    for strategy in [Strategy::Proc, Strategy::Np] {
+        let _alone = alone();
+        let namespace = namespace();
+        let receiver = open(options(&namespace, LOG_BYTES, 1 << 30), Strategy::Proc);
+        let mut inbox = mailbox::Receiver::new(&receiver, MailboxOptions::default()).unwrap();
+        // Nobody takes anything meanwhile, nor when events are asked for.
+        let (sender, target) = sender_to(&inbox.ticket(), &namespace, strategy);
+        let link = link_to(&sender, inbox.ticket().destination.interface);
+        let incoming = || loop {
+            match receiver.session().next_event() {
+                Some(Event::PeerArrived { .. }) => {}
+                news => return news,
+            }
+        };
+        for round in 0..2 {
+            let begun = sender.session().log_use(link).unwrap().spilled_bytes;
+            let mut sent = 0;
+            loop {
+                let used = sender.session().log_use(link).unwrap();
+                if used.waiting_bytes > u64::from(LOG_BYTES) / 2 + 4_096 {
+                    assert!(used.spilled_bytes > begun);
+                    break;
+                }
+                target.send(&mail(sent), LONG).unwrap();
+                sent += 1;
+            }
+            assert!(sender.session().flush(LONG).unwrap());
+            until("news of the sender", || {
+                match sender.next_event(Wait::Poll).unwrap() {
+                    Some(Event::PeerArrived { .. }) => None,
+                    Some(Event::Buffering {
+                        direction: Direction::Outgoing,
+                        ..
+                    }) => Some(()),
+                    other => panic!("{other:?}"),
+                }
+            });
+            let mut taken = 0;
+            let mut heard = Vec::new();
+            while taken < sent {
+                assert_eq!(inbox.recv(LONG).unwrap().unwrap(), mail(taken));
+                taken += 1;
+                heard.extend(incoming().map(|event| (taken, event)));
+            }
+            assert!(inbox.recv(Wait::Poll).unwrap().is_none());
+            heard.extend(incoming().map(|event| (taken, event)));
+            let [
+                (
+                    at,
+                    Event::Buffering {
+                        direction: Direction::Incoming,
+                        waiting_bytes,
+                        limit_bytes,
+                        ..
+                    },
+                ),
+                (
+                    end,
+                    Event::Drained {
+                        direction: Direction::Incoming,
+                        ..
+                    },
+                ),
+            ] = heard[..]
+            else {
+                panic!("round {round}: {heard:?}");
+            };
+            assert!(at < 300, "when it came to the log, not {at}");
+            assert!(waiting_bytes >= limit_bytes / 2 && limit_bytes == LOG_BYTES.into());
+            assert_eq!(end, sent);
+            until("the end of the episode", || {
+                // It returns credit when it sleeps.
+                assert_eq!(receiver.next_event(Wait::millis(1)).unwrap(), None);
+                match sender.next_event(Wait::millis(10)).unwrap() {
+                    Some(Event::Drained {
+                        direction: Direction::Outgoing,
+                        ..
+                    }) => Some(()),
+                    None => None,
+                    other => panic!("{other:?}"),
+                }
+            });
+        }
+    }
+}
+
 /// A program hears that messages wait, and that they were taken, once each.
 #[test]
 fn a_sender_hears_when_its_receiver_takes_nothing() {
@@ -494,6 +710,7 @@ fn a_sender_hears_when_its_receiver_takes_nothing() {
         assert!(sent < 5_000 * round, "{sent}");
         match news() {
             Some(Event::Buffering {
+                direction: Direction::Outgoing,
                 waiting_bytes,
                 limit_bytes,
                 ..

@@ -12,7 +12,7 @@ use hamlyn_engine::packet::{Header, PortAddress, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::overflow::LogUse;
+use hamlyn_ring::overflow::{LogNews, LogUse};
 
 use crate::carrier::Carried;
 use crate::pair::{PairLink, PairReceive, PairTransmit};
@@ -190,6 +190,10 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.overflow_due_ns())
     }
 
+    fn press(&mut self) -> bool {
+        either!(self, end => end.press())
+    }
+
     fn sent(&self) -> u64 {
         either!(self, end => end.sent())
     }
@@ -352,6 +356,10 @@ impl ReceiveEnd for EitherReceive {
     #[inline(always)]
     fn return_arena_credit(&mut self) {
         either!(self, end => end.return_arena_credit());
+    }
+
+    fn log_news(&mut self) -> Option<LogNews> {
+        either!(self, end => end.log_news())
     }
 
     fn owes_ring(&self) -> bool {

@@ -31,7 +31,7 @@ use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
-use hamlyn_ring::overflow::LogUse;
+use hamlyn_ring::overflow::{LogNews, LogUse};
 use hamlyn_ring::reports::REPORTS_KEPT;
 use hamlyn_ring::shared::OutOfRange;
 
@@ -196,6 +196,12 @@ pub trait TransmitEnd {
         None
     }
 
+    /// Has messages go that are held back, as the overflow log of the peer is nearly full: for
+    /// a sender that may not wait. False if none is.
+    fn press(&mut self) -> bool {
+        false
+    }
+
     /// How much the overflow log of the peer was used, if it has one.
     fn log_use(&mut self) -> Option<LogUse> {
         None
@@ -309,6 +315,11 @@ pub trait ReceiveEnd {
     /// Returns the credit that is still held back if the sender may wait for it though nothing more
     /// comes: if packets held payload in the arena. To be called when a poll found nothing.
     fn return_arena_credit(&mut self);
+
+    /// What the program has not heard of this end's overflow log.
+    fn log_news(&mut self) -> Option<LogNews> {
+        None
+    }
 
     /// Whether the peer waits to be rung for, but the system did not let us: the caller must return
     /// credit again soon, also if nothing more is sent.

@@ -22,7 +22,7 @@ use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::overflow::{LogGeometry, LogOptions, LogUse};
+use hamlyn_ring::overflow::{LogGeometry, LogNews, LogOptions, LogUse};
 use hamlyn_ring::ready_bitmap::{READY_BITS_MAX, ReadyMarker, SharedBitmap};
 use hamlyn_ring::shared::{Access, Mapping, OutOfRange};
 use hamlyn_ring::wake::WakeWord;
@@ -442,6 +442,10 @@ impl TransmitEnd for PairTransmit {
         self.outgoing.overflow_due_ns()
     }
 
+    fn press(&mut self) -> bool {
+        self.outgoing.press()
+    }
+
     fn sent(&self) -> u64 {
         self.outgoing.sent()
     }
@@ -671,6 +675,10 @@ impl ReceiveEnd for PairReceive {
         self.return_due_credit();
         let rings = self.incoming.return_arena_credit();
         self.ring_if(rings || self.doorbell.is_owed());
+    }
+
+    fn log_news(&mut self) -> Option<LogNews> {
+        self.incoming.log_news()
     }
 
     fn owes_ring(&self) -> bool {

@@ -173,6 +173,12 @@ pub trait CellMemory {
     fn clear(&self, _at_bytes: u64) {}
     /// Gives a part of the log back.
     fn give_back_log(&self, _part: Range<u64>) {}
+    /// Stores how many cells the producer has sent, when it has gone on in the log. A hint.
+    fn store_sent(&self, _count: u64) {}
+    /// Loads it. It may be anything.
+    fn load_sent(&self) -> u64 {
+        0
+    }
     /// The clock by which a sender is patient.
     fn now_ns(&self) -> u64 {
         0
@@ -214,6 +220,7 @@ pub struct SharedCells {
     log: Option<Arc<Mapping>>,
     consumed: Word,
     awaited: Word,
+    sent: Word,
     geometry: Geometry,
     file: Option<OwnedFd>,
 }
@@ -236,6 +243,7 @@ impl SharedCells {
         )?;
         let consumed = Word::new(Arc::clone(mapping), geometry.consumed_offset())?;
         let awaited = Word::new(Arc::clone(mapping), geometry.awaited_offset())?;
+        let sent = Word::new(Arc::clone(mapping), geometry.sent_offset())?;
         Ok(Self {
             space: Space {
                 lines,
@@ -247,6 +255,7 @@ impl SharedCells {
             log: None,
             consumed,
             awaited,
+            sent,
             geometry,
             file,
         })
@@ -409,6 +418,14 @@ impl CellMemory for SharedCells {
         if let Some(log) = &self.log {
             log.remove(part.start as usize, (part.end - part.start) as usize);
         }
+    }
+
+    fn store_sent(&self, count: u64) {
+        self.sent.atomic().store(count, Ordering::Relaxed);
+    }
+
+    fn load_sent(&self) -> u64 {
+        self.sent.atomic().load(Ordering::Relaxed)
     }
 
     fn now_ns(&self) -> u64 {

@@ -245,6 +245,7 @@ impl<M: CellMemory> Consumer<M> {
         if self.is_in_log {
             // Before the sender may write there again.
             self.give_back_log(false);
+            self.note_waiting();
         }
         let taken = self.taken();
         self.memory.store_consumed(taken);

@@ -137,6 +137,12 @@ impl Geometry {
         self.awaited_offset() + 8
     }
 
+    /// Where a producer that goes on in the overflow log says how many cells it has sent: beside
+    /// what it waits for.
+    pub const fn sent_offset(self) -> usize {
+        self.barrier_offset() + 8
+    }
+
     /// Where the consumer says whether it looks at this direction: on a line of its own, which
     /// the producer loads after each cell.
     pub const fn attention_offset(self) -> usize {

@@ -188,8 +188,28 @@ pub struct LogUse {
     pub waiting_bytes: u64,
     /// The most that these were when somebody looked, or when an episode ended.
     pub most_bytes: u64,
+    /// How often messages were held back, as three quarters of the log waited.
+    pub pauses: u64,
+    /// Pages of it that are present, at present: an upper bound.
+    pub pages: u64,
+    /// The most that these were, as for `most_bytes`.
+    pub most_pages: u64,
     /// Length of the log.
     pub log_bytes: u64,
+}
+
+/// Something that a program hears of the log into which a peer goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogNews {
+    /// Half of it waits to be taken.
+    HalfFull {
+        /// Bytes that waited when that was seen, as the sender said.
+        waiting_bytes: u64,
+        /// Length of the log.
+        log_bytes: u64,
+    },
+    /// After that: all was taken.
+    Drained,
 }
 
 /// What a message needs.
@@ -238,6 +258,11 @@ pub(crate) struct LogWriter {
     /// there was no memory for more of the log.
     pub(crate) due_ns: Option<u64>,
     pub(crate) patience: Patience,
+    /// The next message is held back: until then at most, or until there are more than so many
+    /// cells returned.
+    pub(crate) pause: Option<(u64, u64)>,
+    /// No message is held back that begins before this place.
+    pub(crate) eased_bytes: u64,
     /// Without the episode that has not ended.
     pub(crate) used: LogUse,
 }
@@ -261,6 +286,8 @@ impl LogWriter {
             beside: 0,
             due_ns: None,
             patience: Patience::new(options.patience_ns),
+            pause: None,
+            eased_bytes: 0,
             used: LogUse {
                 log_bytes: options.geometry.bytes(),
                 ..LogUse::default()
@@ -280,6 +307,32 @@ impl LogWriter {
     pub(crate) fn note_waiting(&mut self, end_bytes: u64) {
         self.used.waiting_bytes = end_bytes.saturating_sub(self.drained_bytes);
         self.used.most_bytes = self.used.most_bytes.max(self.used.waiting_bytes);
+        self.used.pages = self.pages(self.drained_bytes);
+        self.used.most_pages = self.used.most_pages.max(self.used.pages);
+    }
+
+    /// All of it is taken.
+    pub(crate) fn note_drained(&mut self) {
+        self.used.waiting_bytes = 0;
+        self.used.pages = self.pages(self.elsewhere.at_bytes);
+    }
+
+    /// Pages that were reserved, without those that hold places before this one alone.
+    fn pages(&self, drained_bytes: u64) -> u64 {
+        let from = drained_bytes / PAGE * PAGE;
+        let cold = self
+            .options
+            .geometry
+            .cold(from..self.reserved_bytes.max(from));
+        let cold_bytes: u64 = cold.iter().map(|part| part.end - part.start).sum();
+        (self.warm_bytes + cold_bytes) / PAGE
+    }
+
+    /// True if a message that begins there comes when three quarters of the room are taken.
+    pub(crate) fn is_nearly_full(&self, at_bytes: u64) -> bool {
+        let most_bytes = self.options.geometry.bytes() - GIVEN_BACK_BYTES - PAGE;
+        at_bytes >= self.eased_bytes
+            && at_bytes.saturating_sub(self.drained_bytes) >= most_bytes / 4 * 3
     }
 
     /// The places from this one on are not to be used yet: what is given back late may lie there,
@@ -339,6 +392,19 @@ pub(crate) struct LogReader {
     pub(crate) begin_bytes: u64,
     /// The pages before this place were given back.
     pub(crate) given_back_bytes: u64,
+    /// What the program is to hear of it, or has heard.
+    pub(crate) filling: Filling,
+}
+
+/// How far the program knows of what waits in its log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filling {
+    /// Less than half of it, at the last look.
+    Little,
+    /// Half of it or more, which it has not heard: so many bytes.
+    Half(u64),
+    /// It has heard that.
+    Told,
 }
 
 impl LogReader {
@@ -351,6 +417,7 @@ impl LogReader {
             },
             begin_bytes: 0,
             given_back_bytes: 0,
+            filling: Filling::Little,
         }
     }
 

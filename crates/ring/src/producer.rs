@@ -148,14 +148,18 @@ impl<M: CellMemory> Producer<M> {
 
     /// Announces that we are about to sleep until there is more room, if that `is_needed`: until
     /// half of what is out has come back, so that a sleep is worth it, and there is still something
-    /// to take when we wake; or until so many cells were `returned`. The caller must then pass a
+    /// to take when we wake, or anything if a message is held back; or until so many cells were
+    /// `returned`. The caller must then pass a
     /// full barrier, ask [`Producer::credit_came`] or [`Producer::may_have_returned`], and sleep
     /// only if that says no.
     #[cold]
     pub fn await_credit(&self, is_needed: bool, returned: Option<u64>) {
-        let outstanding = self.sent() - self.known;
-        let half = self.known + (outstanding / 2).max(1);
-        let awaited = is_needed.then_some(half).into_iter().chain(returned).min();
+        let half = match self.is_held_back() {
+            true => 0,
+            false => (self.sent() - self.known) / 2,
+        };
+        let room = self.known + half.max(1);
+        let awaited = is_needed.then_some(room).into_iter().chain(returned).min();
         self.memory.store_awaited(awaited.unwrap_or(0));
     }
 

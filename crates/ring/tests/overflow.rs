@@ -4,7 +4,7 @@ mod log_ends;
 
 use hamlyn_ring::consumer::Corrupt;
 use hamlyn_ring::geometry::{ARENA_MIN_BYTES, Geometry};
-use hamlyn_ring::overflow::LogGeometry;
+use hamlyn_ring::overflow::{LogGeometry, LogNews};
 use log_ends::{Ends, LOG, ends};
 use proptest::prelude::*;
 
@@ -214,6 +214,39 @@ fn a_sender_that_breaks_the_rules_is_found() {
         assert_eq!(ends.consumer.lines_in_log(offset, bytes), Err(Corrupt));
     }
     assert_eq!(ends.consumer.lines_in_log(64, 65), Ok(3));
+}
+
+/// Whatever the sender says of how much waits, the receiver takes what is there, and hears of it a
+/// bounded number of times.
+#[test]
+fn a_sender_may_say_anything_of_how_much_waits() {
+    for says in [u64::MAX, u64::MAX / 64, 1 << 40, 8_192 + 9, 0] {
+        let mut ends = ends(4, 0);
+        for _ in 0..1_000 {
+            assert!(ends.send(1, 0));
+        }
+        let mut heard = Vec::new();
+        let mut looks = 0;
+        while ends.take() {
+            let word = ends.geometry.sent_offset();
+            // What is there, and a lie.
+            let lie = if looks % 2 == 0 { says } else { 0 };
+            ends.ring.store_u64(word, lie).unwrap();
+            looks += 1;
+            while let Some(news) = ends.consumer.log_news() {
+                heard.push(news);
+            }
+        }
+        assert_eq!((looks, ends.expected.len()), (1_000, 0));
+        // Once for a batch of credit, which is one cell here.
+        assert!(heard.len() <= 1_000, "{}", heard.len());
+        assert_eq!(heard.is_empty(), says == 0, "{says}");
+        for news in heard {
+            if let LogNews::HalfFull { waiting_bytes, .. } = news {
+                assert!(waiting_bytes <= u64::from(LOG));
+            }
+        }
+    }
 }
 
 #[test]

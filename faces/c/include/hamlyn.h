@@ -431,6 +431,14 @@ typedef enum {
      * After that: the peer has taken all of them.
      */
     HAMLYN_DRAINED = 7,
+    /**
+     * `count` bytes of a peer wait for this program, which did not take them: half of what it has room for or more.
+     */
+    HAMLYN_BUFFERING_INCOMING = 8,
+    /**
+     * After that: this program has taken all of them.
+     */
+    HAMLYN_DRAINED_INCOMING = 9,
 } hamlyn_event_kind;
 
 /**
@@ -950,7 +958,7 @@ typedef struct {
      */
     hamlyn_event_kind kind;
     /**
-     * Who came or left, or takes nothing; zeros otherwise.
+     * Who came or left, takes nothing, or sent what was not taken; zeros otherwise.
      */
     hamlyn_peer peer;
     /**
@@ -1207,6 +1215,18 @@ typedef struct {
      * Length of the memory.
      */
     uint64_t log_bytes;
+    /**
+     * How often messages were held back, as three quarters of the memory waited.
+     */
+    uint64_t pauses;
+    /**
+     * Pages of the memory that are present, at present: an upper bound.
+     */
+    uint64_t pages;
+    /**
+     * The most that these were, as for most_bytes.
+     */
+    uint64_t most_pages;
 } hamlyn_log_use;
 
 /**

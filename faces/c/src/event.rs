@@ -1,6 +1,6 @@
 //! Events: peers come and go, packets are refused, notifications are lost.
 
-use hamlyn::Event as Happened;
+use hamlyn::{Direction, Event as Happened};
 
 use crate::boundary::{TextRoom, call, room, wait_of};
 use crate::datagram::NOTHING_CAME;
@@ -29,6 +29,10 @@ pub enum EventKind {
     Buffering = 6,
     /// After that: the peer has taken all of them.
     Drained = 7,
+    /// `count` bytes of a peer wait for this program, which did not take them: half of what it has room for or more.
+    BufferingIncoming = 8,
+    /// After that: this program has taken all of them.
+    DrainedIncoming = 9,
 }
 
 /// An event.
@@ -37,7 +41,7 @@ pub enum EventKind {
 pub struct Event {
     /// What happened.
     pub kind: EventKind,
-    /// Who came or left, or takes nothing; zeros otherwise.
+    /// Who came or left, takes nothing, or sent what was not taken; zeros otherwise.
     pub peer: Peer,
     /// How many; 0 where nothing is counted.
     pub count: u64,
@@ -80,10 +84,23 @@ impl Event {
             Happened::Missed { count } => (EventKind::Missed, nobody, count),
             Happened::Buffering {
                 peer,
+                direction,
                 waiting_bytes,
                 ..
-            } => (EventKind::Buffering, peer.into(), waiting_bytes),
-            Happened::Drained { peer } => (EventKind::Drained, peer.into(), 0),
+            } => {
+                let kind = match direction {
+                    Direction::Outgoing => EventKind::Buffering,
+                    Direction::Incoming => EventKind::BufferingIncoming,
+                };
+                (kind, peer.into(), waiting_bytes)
+            }
+            Happened::Drained { peer, direction } => {
+                let kind = match direction {
+                    Direction::Outgoing => EventKind::Drained,
+                    Direction::Incoming => EventKind::DrainedIncoming,
+                };
+                (kind, peer.into(), 0)
+            }
             _ => (EventKind::Other, nobody, 0),
         };
         Self { kind, peer, count }

@@ -297,6 +297,12 @@ pub struct LogUse {
     pub most_bytes: u64,
     /// Length of the memory.
     pub log_bytes: u64,
+    /// How often messages were held back, as three quarters of the memory waited.
+    pub pauses: u64,
+    /// Pages of the memory that are present, at present: an upper bound.
+    pub pages: u64,
+    /// The most that these were, as for most_bytes.
+    pub most_pages: u64,
 }
 
 /// Tells the use of the memory that a peer lends for messages that it does not take. HAMLYN_NOT_FOUND if the link has ended, or the peer
@@ -322,6 +328,9 @@ pub unsafe extern "C" fn hamlyn_get_log_use(
             waiting_bytes: found.waiting_bytes,
             most_bytes: found.most_bytes,
             log_bytes: found.log_bytes,
+            pauses: found.pauses,
+            pages: found.pages,
+            most_pages: found.most_pages,
         });
         Ok(())
     })

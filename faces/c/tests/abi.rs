@@ -88,7 +88,7 @@ fn structures_are_laid_out_alike() {
         }
         "hamlyn_piece": target::Piece { offset, length_bytes, tag }
         "hamlyn_link_state": links::LinkState { is_encrypted, frame_bytes, paths, forgotten }
-        "hamlyn_log_use": links::LogUse { episodes, spilled_bytes, waiting_bytes, most_bytes, log_bytes }
+        "hamlyn_log_use": links::LogUse { episodes, spilled_bytes, waiting_bytes, most_bytes, log_bytes, pauses, pages, most_pages }
         "hamlyn_undelivered": links::Undelivered {
             interface_number, offset, word, slot, length_bytes, reason, entry
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use hamlyn::host::process::Options;
 use hamlyn::mailbox::{self, MailboxOptions};
-use hamlyn::{ManagerOptions, Wait};
+use hamlyn::{LogUse, ManagerOptions, Wait};
 use rustix::process::Resource;
 use rustix::thread::MembarrierQuery;
 use serde::Serialize;
@@ -330,8 +330,8 @@ fn group_memory() -> Finding {
     }
 }
 
-/// Bytes that went to the log of a receiver that takes nothing.
-fn spilled_bytes() -> Result<u64> {
+/// The use of the log of a receiver that takes nothing.
+fn log_use() -> Result<LogUse> {
     /// More than a ring has room for.
     const MESSAGES: u32 = 4 * 256;
     let options = || Options::default().in_namespace("doctor");
@@ -350,22 +350,29 @@ fn spilled_bytes() -> Result<u64> {
     let mut session = here.session();
     let link = session.peers().next().map(|(link, _)| link);
     let used = link.and_then(|link| session.log_use(link));
-    Ok(used.context("its receiver lends none")?.spilled_bytes)
+    used.context("its receiver lends none")
 }
 
 fn overflow_logs() -> Finding {
     let subject = "overflow logs";
-    match spilled_bytes() {
-        Ok(0) => finding(
+    match log_use() {
+        Ok(LogUse {
+            spilled_bytes: 0, ..
+        }) => finding(
             subject,
             Verdict::Note,
             "pages of a mapping cannot be reserved",
             "senders wait for a receiver that takes nothing: allow madvise(MADV_POPULATE_WRITE) (Linux 5.14)",
         ),
-        Ok(_) => finding(
+        Ok(used) => finding(
             subject,
             Verdict::Good,
-            "pages of a mapping can be reserved",
+            format!(
+                "pages of a mapping can be reserved: {} for {} to a receiver that took nothing, of {} at most",
+                used.most_pages,
+                indicatif::HumanBytes(used.spilled_bytes),
+                indicatif::HumanBytes(used.log_bytes),
+            ),
             "",
         ),
         Err(error) => finding(subject, Verdict::Note, format!("{error:#}"), ""),

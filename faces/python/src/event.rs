@@ -1,6 +1,6 @@
 //! What happens to a manager that no call is bound to: peers come and go, messages are refused, notifications are lost.
 
-use hamlyn::Event as Happened;
+use hamlyn::{Direction, Event as Happened};
 use pyo3::prelude::*;
 
 use crate::peer::Peer;
@@ -32,14 +32,29 @@ impl Event {
         }
     }
 
-    /// The peer that arrived, left, takes nothing, or has taken what waited for it.
+    /// Whose messages are buffered, or were until they were taken: "outgoing" for those of this program to the peer, "incoming" for those
+    /// of the peer to this program.
+    #[getter]
+    fn direction(&self) -> Option<&'static str> {
+        match self.0 {
+            Happened::Buffering { direction, .. } | Happened::Drained { direction, .. } => {
+                Some(match direction {
+                    Direction::Outgoing => "outgoing",
+                    Direction::Incoming => "incoming",
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The peer that arrived, left, takes nothing, or has taken what waited for it; or whose messages waited here.
     #[getter]
     fn peer(&self) -> Option<Peer> {
         match self.0 {
             Happened::PeerArrived { peer }
             | Happened::PeerLeft { peer, .. }
             | Happened::Buffering { peer, .. }
-            | Happened::Drained { peer } => Some(Peer::new(peer)),
+            | Happened::Drained { peer, .. } => Some(Peer::new(peer)),
             _ => None,
         }
     }
@@ -54,7 +69,7 @@ impl Event {
         }
     }
 
-    /// How many notifications were lost, arrivals and departures missed, or bytes wait for a peer that takes nothing.
+    /// How many notifications were lost, arrivals and departures missed, or bytes wait that are not taken.
     #[getter]
     fn count(&self) -> Option<u64> {
         match self.0 {

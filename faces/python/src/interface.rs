@@ -307,7 +307,8 @@ impl Interface {
     }
 
     /// The use that messages to a peer of this host have made of the memory that it lends with `buffer_bytes_per_peer`: "episodes" in which
-    /// they went on there; "spilled_bytes" in all; "waiting_bytes" at present, at most, and "most_bytes"; "log_bytes", its length. None if
+    /// they went on there; "spilled_bytes" in all; "waiting_bytes" at present, at most, and "most_bytes"; "log_bytes", its length; "pauses",
+    /// how often messages were held back because three quarters of it waited; "pages" that are present, at most, and "most_pages". None if
     /// the link is gone, or the peer lends none.
     fn log_use(&self, peer: &Peer) -> PyResult<Option<BTreeMap<&'static str, u64>>> {
         let manager = self.manager.enter()?;
@@ -319,6 +320,9 @@ impl Interface {
                 ("waiting_bytes", used.waiting_bytes),
                 ("most_bytes", used.most_bytes),
                 ("log_bytes", used.log_bytes),
+                ("pauses", used.pauses),
+                ("pages", used.pages),
+                ("most_pages", used.most_pages),
             ])
         }))
     }

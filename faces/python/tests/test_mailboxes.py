@@ -511,12 +511,15 @@ def test_a_receiver_that_takes_nothing_does_not_stop_its_sender() -> None:
         events = list(iter(lambda: me.next_event(0), None))
         (buffering,) = [event for event in events if event.kind == "buffering"]
         assert buffering.count is not None and buffering.count >= 2 << 20
-        assert buffering.peer is not None
+        assert buffering.peer is not None and buffering.direction == "outgoing"
         used = me.interface.log_use(buffering.peer)
         assert used is not None and used["episodes"] == 1 and used["log_bytes"] == 4 << 20
         assert used["spilled_bytes"] >= used["waiting_bytes"] == used["most_bytes"] >= 2 << 20
+        assert used["most_pages"] == used["pages"] >= used["waiting_bytes"] >> 12 and used["pauses"] == 0
         for number in range(40_000):
             assert box.recv(WAIT) == number.to_bytes(8, "little")
+        heard = [(event.kind, event.direction) for event in iter(lambda: busy.next_event(0), None)]
+        assert heard[-2:] == [("buffering", "incoming"), ("drained", "incoming")]
         outbox.send(b"from one that lends none", WAIT)
         assert busy.interface.log_use(box.recv(WAIT).sender) is None
 

@@ -38,6 +38,7 @@ extern "C" {
 #define udm_inject_bytes hamlyn_udm_inject_bytes
 #define udm_injectc_bytes hamlyn_udm_injectc_bytes
 #define udm_bytes_max hamlyn_udm_bytes_max
+#define udm_space_available hamlyn_udm_space_available
 #define udm_available hamlyn_udm_available
 #define udm_peek hamlyn_udm_peek
 #define udm_extract hamlyn_udm_extract
@@ -154,6 +155,9 @@ udm_status udm_injectc(udm_t *udm, uint32_t to, uint16_t handler, size_t count, 
 udm_status udm_inject_bytes(udm_t *udm, uint32_t to, uint16_t handler, const void *data, size_t length_bytes);
 udm_status udm_injectc_bytes(udm_t *udm, uint32_t to, uint16_t handler, const void *data, size_t length_bytes);
 udm_status udm_bytes_max(udm_t *udm, uint32_t to, size_t *length_bytes);
+/* Words that a message may have so that udm_injectc finds room for it now: UDM_WORDS_MAX, or 0.
+ * Injects nothing and does not wait. */
+udm_status udm_space_available(udm_t *udm, uint32_t to, size_t *words);
 
 /* A message that was shown or extracted. */
 typedef struct udm_message {
@@ -248,7 +252,9 @@ enum {
     UDM_EVENT_BUFFERING = 3, /* messages for a node fill half of the memory that it lends */
     UDM_EVENT_DRAINED = 4,   /* it has taken all of them */
     UDM_EVENT_MISSED = 5,    /* so many events were not asked for in time */
-    UDM_EVENT_OTHER = 6
+    UDM_EVENT_OTHER = 6,
+    UDM_EVENT_BUFFERING_INCOMING = 7, /* messages of a node fill half of the memory that this one lends */
+    UDM_EVENT_DRAINED_INCOMING = 8    /* this one has taken all of them */
 };
 typedef struct udm_event {
     int kind;

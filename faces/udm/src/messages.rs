@@ -117,6 +117,16 @@ pub unsafe extern "C" fn hamlyn_udm_bytes_max(
     inside(udm, |udm| put(length_bytes, udm.bytes_max(to)?))
 }
 
+/// `udm_space_available`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_space_available(
+    udm: *mut c_void,
+    to: u32,
+    words: *mut usize,
+) -> c_int {
+    inside(udm, |udm| put(words, udm.space_available(to)?))
+}
+
 /// `udm_available`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_udm_available(udm: *mut c_void, is_there: *mut c_int) -> c_int {

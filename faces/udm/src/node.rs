@@ -47,6 +47,7 @@ pub(crate) trait Inside {
         waits: bool,
     ) -> Result<(), Failure>;
     fn bytes_max(&mut self, to: u32) -> Result<usize, InjectError>;
+    fn space_available(&mut self, to: u32) -> Result<usize, InjectError>;
     /// The message that the next extraction gives.
     fn peek(&mut self) -> Result<Option<&Message>, Failure>;
     fn extract(&mut self) -> Result<&Message, Failure>;

@@ -43,6 +43,10 @@ impl<H: Host + 'static> Inside for Udm<State, H> {
         Udm::bytes_max(self, to)
     }
 
+    fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
+        Udm::space_available(self, to)
+    }
+
     fn peek(&mut self) -> Result<Option<&Message>, Failure> {
         Ok(Udm::peek(self)?)
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use hamlyn::Direction;
 use hamlyn_udm::{Event, Mode};
 
 use crate::boundary::{object, outside, put, put_if_wanted};
@@ -129,14 +130,24 @@ impl CEvent {
             Some(Event::Refused { node, reason }) => Self::new(2, node, &reason),
             Some(Event::Buffering {
                 node,
+                direction,
                 waiting_bytes,
                 limit_bytes,
-            }) => Self {
-                waiting_bytes,
-                limit_bytes,
-                ..Self::new(3, node, &"the node takes nothing")
+            }) => {
+                let event = match direction {
+                    Direction::Outgoing => Self::new(3, node, &"the node takes nothing"),
+                    Direction::Incoming => Self::new(7, node, &"messages of the node wait here"),
+                };
+                Self {
+                    waiting_bytes,
+                    limit_bytes,
+                    ..event
+                }
+            }
+            Some(Event::Drained { node, direction }) => match direction {
+                Direction::Outgoing => Self::new(4, node, &"the node has taken all"),
+                Direction::Incoming => Self::new(8, node, &"all of the node's messages are taken"),
             },
-            Some(Event::Drained { node }) => Self::new(4, node, &"the node has taken all"),
             Some(Event::Missed { count }) => Self {
                 count,
                 ..Self::new(5, 0, &"events were not asked for in time")

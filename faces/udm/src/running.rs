@@ -161,6 +161,10 @@ macro_rules! by_context {
             self.context().bytes_max(to)
         }
 
+        fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
+            self.context().space_available(to)
+        }
+
         fn begin(&mut self, mask: u8) -> Result<(), AtomError> {
             self.context().begin_atomic(mask)
         }

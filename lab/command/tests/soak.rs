@@ -44,6 +44,7 @@ fn five_hosts_lose_nothing_through_kills_stops_and_cuts() {
         // The messages that waited while it was stopped have been in memory.
         assert!(count("spilled_bytes") > 1 << 20, "{pair:#}");
         assert!(count("most_present_bytes") > 64 << 10, "{pair:#}");
+        assert!(count("most_pages") > 16, "{pair:#}");
     }
     assert_eq!(
         said["cuts"].as_u64() > Some(0),

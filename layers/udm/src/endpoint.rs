@@ -401,6 +401,27 @@ impl<H: Host> Endpoint<H> {
         }
     }
 
+    /// Words that a message to that node may have which is to find room now.
+    pub(crate) fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
+        self.bytes_max(to)?;
+        let Member { target, far } = &self.members[to as usize];
+        let mut session = self.group.manager.session();
+        self.group.hear(&mut session);
+        if let Some(end) = self.group.lost(to) {
+            return Err(InjectError::Lost { to, end });
+        }
+        if far.is_some()
+            && let Some(reason) = self.group.refused(to, target.ticket().slot)
+        {
+            return Err(InjectError::Refused { to, reason });
+        }
+        let terminus = session.terminus();
+        Ok(match session.finds_room(terminus, target.link()) {
+            true => WORDS_MAX,
+            false => 0,
+        })
+    }
+
     /// A message is committed.
     #[inline]
     fn sent(&mut self) -> Result<(), InjectError> {

@@ -1,7 +1,7 @@
 //! Events, counts, and the case in which a node is.
 
-use hamlyn::LinkEnd;
 use hamlyn::engine::transport::Return;
+use hamlyn::{Direction, LinkEnd};
 
 /// Something that no call is bound to. Each is told once.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,19 +22,24 @@ pub enum Event {
         /// Why.
         reason: Return,
     },
-    /// A node takes nothing: messages for it fill half of the memory that it lends.
+    /// A node takes nothing, and messages for it fill half of the memory that it lends; or this one
+    /// took nothing of another's.
     Buffering {
-        /// Its number.
+        /// The number of the other node.
         node: u32,
+        /// Whose messages wait.
+        direction: Direction,
         /// Bytes that wait there.
         waiting_bytes: u64,
-        /// Bytes that it lends.
+        /// Bytes of that memory.
         limit_bytes: u64,
     },
-    /// After that: it has taken all of them.
+    /// After that: all of them were taken.
     Drained {
-        /// Its number.
+        /// The number of the other node.
         node: u32,
+        /// Whose messages waited.
+        direction: Direction,
     },
     /// Events came faster than they were asked for, and so many are not told.
     Missed {

@@ -336,20 +336,22 @@ impl<H: Host> Shared<H> {
                 }
                 InterfaceEvent::Buffering {
                     peer,
+                    direction,
                     waiting_bytes,
                     limit_bytes,
                 } => {
                     if let Some(node) = state.node_of(&peer.interface) {
                         state.tell(Event::Buffering {
                             node,
+                            direction,
                             waiting_bytes,
                             limit_bytes,
                         });
                     }
                 }
-                InterfaceEvent::Drained { peer } => {
+                InterfaceEvent::Drained { peer, direction } => {
                     if let Some(node) = state.node_of(&peer.interface) {
-                        state.tell(Event::Drained { node });
+                        state.tell(Event::Drained { node, direction });
                     }
                 }
                 InterfaceEvent::Missed { count } => {

@@ -154,6 +154,11 @@ impl<S: 'static, H: Host> Context<S, H> {
         self.endpoint.inject(to, handler, words, Wait::Poll)
     }
 
+    /// Words that find room now, like [`Udm::space_available`](crate::Udm::space_available).
+    pub fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
+        self.endpoint.space_available(to)
+    }
+
     /// The same for bytes.
     #[inline]
     pub fn try_inject_bytes(

@@ -141,12 +141,20 @@ impl<S: 'static, H: Host> Udm<S, H> {
         }
     }
 
-    /// The wait of the first attempt of an injection: none where handlers run while there
-    /// is no room.
+    /// Words that a message to that node may have so that [`Udm::try_inject`] finds room for it now:
+    /// [`WORDS_MAX`](crate::WORDS_MAX), or none (`T 3`, the space available). Injects nothing, and
+    /// does not block; moves packets once if there is no room at first. An error if the node is gone
+    /// or refuses messages, or there is no such one.
+    pub fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
+        self.context.space_available(to)
+    }
+
+    /// The wait of the first attempt of an injection: no time where handlers run while there
+    /// is no room. It is a wait all the same, so that it is slowed as others are.
     #[inline]
     fn first_wait(&self) -> Wait {
         match self.runs_handlers() {
-            true => Wait::Poll,
+            true => FIRST_WAIT,
             false => self.context.endpoint.wait,
         }
     }
@@ -158,7 +166,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
             error,
             InjectError::WouldBlock { .. } | InjectError::Quota { .. }
         );
-        finds_no_room && wait == Wait::Poll && self.runs_handlers()
+        finds_no_room && wait == FIRST_WAIT && self.runs_handlers()
     }
 
     /// Injects, and runs handlers while there is no room.
@@ -175,7 +183,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
                 self.fail_later(error);
             }
             error = match inject(&mut self.context.endpoint, wait) {
-                Err(error) if self.is_to_wait(Wait::Poll, &error) => error,
+                Err(error) if self.is_to_wait(FIRST_WAIT, &error) => error,
                 injected => return injected,
             };
         }
@@ -428,6 +436,8 @@ struct Slices {
 }
 
 const SLICE_MS: u64 = 1;
+/// Before them.
+const FIRST_WAIT: Wait = Wait::millis(0);
 
 impl Slices {
     fn new(wait: Wait) -> Self {

@@ -5,7 +5,7 @@
 mod actor;
 
 use hamlyn::Wait;
-use hamlyn_udm::{Error, Group, GroupOptions, InjectError, Mode, Udm, UdmOptions};
+use hamlyn_udm::{Error, Group, GroupOptions, InjectError, Mode, Udm, UdmOptions, WORDS_MAX};
 
 use actor::Actor;
 
@@ -210,17 +210,24 @@ fn a_section_keeps_no_sender_waiting() {
 fn a_full_node_is_named_and_others_go_on() {
     let base = unique("full");
     let mut takers = [start("taker", &base, 3, 1), start("taker", &base, 3, 2)];
-    let mut udm = open(&base, 3, 0);
+    let (group, mut udm) = open_in_group(&base, 3, 0);
     for taker in &mut takers {
         assert_eq!(taker.hear(), b"ready");
     }
     actor::stop(takers[0].id());
     let bytes = [7; 4096];
+    let message = |number: u32| [&number.to_le_bytes(), &bytes[8..]].concat();
     let mut sent: u32 = 0;
+    // An injection that waits is slowed when three quarters are full.
+    while group.log_use(1).is_none_or(|used| used.pauses < 2) {
+        udm.inject_bytes(1, NUMBER, &message(sent)).unwrap();
+        sent += 1;
+        assert!(sent < 1 << 20);
+    }
+    let used = group.log_use(1).unwrap();
+    assert!(used.waiting_bytes > used.log_bytes / 8 * 5, "{used:?}");
     let full = loop {
-        let mut message = sent.to_le_bytes().to_vec();
-        message.extend_from_slice(&bytes[8..]);
-        match udm.try_inject_bytes(1, NUMBER, &message) {
+        match udm.try_inject_bytes(1, NUMBER, &message(sent)) {
             Ok(()) => sent += 1,
             Err(InjectError::WouldBlock { to: 1 }) => {}
             Err(full) => break full,
@@ -228,6 +235,21 @@ fn a_full_node_is_named_and_others_go_on() {
     };
     assert!(matches!(full, InjectError::Quota { to: 1, .. }), "{full:?}");
     assert!(sent > 1000, "{sent}");
+    // Short messages are queued, as many as it says.
+    let before = udm.statistics().sent;
+    let mut queued = 0;
+    while udm.space_available(1).unwrap() > 0 {
+        udm.try_inject(1, NUMBER, &[sent]).unwrap();
+        (sent, queued) = (sent + 1, queued + 1);
+    }
+    assert!(queued > 0 && udm.statistics().sent == before + queued);
+    let full = udm.try_inject(1, NUMBER, &[sent]).unwrap_err();
+    assert!(matches!(full, InjectError::Quota { to: 1, .. }), "{full:?}");
+    assert_eq!(udm.space_available(2), Ok(WORDS_MAX));
+    assert!(matches!(
+        udm.space_available(9),
+        Err(InjectError::NoSuchNode { to: 9, nodes: 3 })
+    ));
     for number in 0..1000 {
         udm.inject(2, NUMBER, &[number, u32::from(number == 999)])
             .unwrap();

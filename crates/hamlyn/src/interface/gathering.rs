@@ -17,7 +17,7 @@ use super::{Interface, TransmitterOf};
 use crate::error::{NotSent, SendError};
 use crate::half::Half;
 use crate::message::{Message, Target, compose};
-use crate::outbound::Withheld;
+use crate::outbound::{Outbound, Withheld};
 
 /// The data of a message that may wait, whatever their length.
 enum Load<'a> {
@@ -172,9 +172,9 @@ impl<H: Host> Interface<H> {
         if is_left {
             H::passes(Point::HandedOver);
         }
-        let posted = self.outbound.lock(|outbound| {
+        let metadata = message.metadata;
+        let mut post = |outbound: &mut Outbound<_, _>| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            let metadata = message.metadata;
             if is_left {
                 let tx_links = &mut Withheld(tx_links);
                 return load.post(transmitter, terminus, &posting, metadata, tx_links);
@@ -182,7 +182,11 @@ impl<H: Host> Interface<H> {
             let posted = load.post(transmitter, terminus, &posting, metadata, tx_links);
             tx_links.hand_over();
             posted
-        });
+        };
+        let mut posted = self.outbound.lock(&mut post);
+        while matches!(posted, Err(PostError::QueueFull)) && self.press(target.link) {
+            posted = self.outbound.lock(&mut post);
+        }
         // A message that found no room gives a network processor nothing to do.
         if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor)
             && !matches!(posted, Err(PostError::QueueFull))

@@ -134,6 +134,7 @@ impl<H: Host> Interface<H> {
                     self.end_broken();
                     return Err(self.lost(&initiator.target).into());
                 }
+                Err(Unsent::Full) if self.press(initiator.target.link) => {}
                 Err(Unsent::Full) => {
                     self.outbound.lock(|outbound| outbound.tx_links.hand_over());
                     self.take_answers_of_link(initiator.target.link);

@@ -25,6 +25,8 @@ pub struct Outbox<'a, H: Host> {
     processor: Option<&'a Processor<TransmitEndOf<H>>>,
     links: &'a Links,
     terminus: TerminusId,
+    /// Messages are not to be held back: nobody waits for room.
+    may_press: bool,
 }
 
 /// The longest payload of a packet of that link.
@@ -41,6 +43,7 @@ impl<H: Host> Interface<H> {
             processor: self.processor.as_ref(),
             links: &self.links,
             terminus,
+            may_press: !self.awaits_room,
         };
         (&mut self.inbound, outbox)
     }
@@ -88,6 +91,24 @@ impl<H: Host> Outbox<'_, H> {
 
     /// Posts a message to that offset. Nothing if there is no room for it at present.
     pub(super) fn post_if_room(
+        &mut self,
+        target: &Target,
+        message: &Message<'_>,
+        offset: u64,
+    ) -> Result<Option<SendHandle>, PostError> {
+        let mut posted = self.try_post(target, message, offset)?;
+        while posted.is_none() && self.may_press && self.press(target.link) {
+            posted = self.try_post(target, message, offset)?;
+        }
+        Ok(posted)
+    }
+
+    #[cold]
+    fn press(&mut self, link: LinkId) -> bool {
+        self.outbound.lock(|outbound| outbound.press(link))
+    }
+
+    fn try_post(
         &mut self,
         target: &Target,
         message: &Message<'_>,

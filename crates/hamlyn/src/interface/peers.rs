@@ -4,12 +4,12 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_host::waiter::Waiter;
 use hamlyn_host::{Destination, Driver, Host, HostError, LossCause, Peer, Supply};
 use hamlyn_link::udp_endpoint::ConnectionState;
-use hamlyn_ring::overflow::LogUse;
+use hamlyn_ring::overflow::{LogNews, LogUse};
 
 use std::sync::atomic::Ordering;
 
 use super::{Interface, TransmitEndOf};
-use crate::event::Event;
+use crate::event::{Direction, Event};
 use crate::message::Target;
 use crate::peer::{LinkEnd, PeerIdentity};
 use crate::peer::{PeerLost, Undelivered};
@@ -153,16 +153,27 @@ impl<H: Host> Interface<H> {
     }
 
     fn next_log_news(&mut self) -> Option<Event> {
-        let (link, used) = self
+        let outgoing = self
             .outbound
-            .lock(|outbound| outbound.tx_links.next_log_news())?;
+            .lock(|outbound| outbound.tx_links.next_log_news());
+        let (link, direction, news) = match outgoing {
+            Some((link, news)) => (link, Direction::Outgoing, news),
+            None => {
+                let (link, news) = self.inbound.lock(|inbound| inbound.next_log_news())?;
+                (link, Direction::Incoming, news)
+            }
+        };
         let peer = self.links.identity(link)?;
-        Some(match used.waiting_bytes {
-            0 => Event::Drained { peer },
-            waiting_bytes => Event::Buffering {
-                peer,
+        Some(match news {
+            LogNews::Drained => Event::Drained { peer, direction },
+            LogNews::HalfFull {
                 waiting_bytes,
-                limit_bytes: used.log_bytes,
+                log_bytes: limit_bytes,
+            } => Event::Buffering {
+                peer,
+                direction,
+                waiting_bytes,
+                limit_bytes,
             },
         })
     }

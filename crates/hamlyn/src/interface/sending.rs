@@ -307,6 +307,17 @@ impl<H: Host> Interface<H> {
         self.outbound.read(has_room) != Ok(false)
     }
 
+    /// True if a message of up to 128 bytes to that link would find room now: for programs that ask
+    /// before they make one. Unlike [`Interface::has_room`], it moves packets once if there is
+    /// none, as a send would. Does not block.
+    pub fn finds_room(&mut self, terminus: TerminusId, link: LinkId) -> bool {
+        if !self.has_room(terminus, link) {
+            self.press(link);
+            self.poll();
+        }
+        self.has_room(terminus, link)
+    }
+
     /// Begins a message that is too long to be queued; nothing if others wait for the link still.
     #[inline(never)]
     fn begin_streaming(
@@ -367,6 +378,7 @@ impl<H: Host> Interface<H> {
                 SendProgress::Gone => return Err(self.lost(target).into()),
                 // Reception never waits for transmission, nor do other termini.
                 SendProgress::More => drop(self.poll()),
+                SendProgress::Full if self.press(target.link) => {}
                 SendProgress::Full => {
                     if self.sleepers.is_any() {
                         self.wake_sleepers_for_credit();
@@ -376,6 +388,13 @@ impl<H: Host> Interface<H> {
                 }
             }
         }
+    }
+
+    /// Has messages to that link go that are held back, unless somebody waits for room. False if
+    /// none are.
+    #[cold]
+    pub(crate) fn press(&mut self, link: LinkId) -> bool {
+        !self.awaits_room && self.outbound.lock(|outbound| outbound.press(link))
     }
 
     /// Whether nothing is queued any more for links of that kind.

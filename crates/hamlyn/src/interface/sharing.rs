@@ -369,7 +369,10 @@ impl<H: Host> Interface<H> {
         length: u64,
         store: impl Fn(&TransmitterOf<H>, &Mapped, u64) -> bool,
     ) -> Result<Placing, SendError> {
-        let placed = self.place(terminus, target, message, length, store)?;
+        let mut placed = self.place(terminus, target, message, length, &store)?;
+        while matches!(placed, Err(PostError::QueueFull)) && self.press(target.link) {
+            placed = self.place(terminus, target, message, length, &store)?;
+        }
         // A message that found no room gives a network processor nothing to do.
         if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor)
             && !matches!(placed, Ok(None) | Err(PostError::QueueFull))

@@ -340,7 +340,7 @@ impl LaneSender {
         wait: Wait,
         mut attempt: impl FnMut(&mut Self, &mut Session<'_, H>) -> Result<Option<u16>, SendError>,
     ) -> Result<u16, SendError> {
-        let sent = session.wait_for(wait, |session| attempt(self, session))?;
+        let sent = session.wait_for_room(wait, |session| attempt(self, session))?;
         sent.ok_or_else(|| self.would_block())
     }
 

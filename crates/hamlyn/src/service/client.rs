@@ -137,7 +137,7 @@ impl<H: Host> Client<H> {
         let started = self
             .manager
             .enter()?
-            .wait_for(wait, |session| calls.look_for_room(session, request));
+            .wait_for_room(wait, |session| calls.look_for_room(session, request));
         started?.ok_or_else(|| calls.no_room())
     }
 

@@ -116,7 +116,7 @@ impl<H: Host> Session<'_, H> {
             Begun::ToBeAsked(operation, asking) => (operation, asking),
         };
         let mut asked_bytes = 0;
-        let asked = self.wait_for(wait, |session| {
+        let asked = self.wait_for_room(wait, |session| {
             session.ask_some(initiator, operation, &pieces, &mut asked_bytes, &asking)
         });
         self.end_beginning(initiator, operation, asked)

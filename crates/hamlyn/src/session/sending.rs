@@ -152,7 +152,7 @@ impl<H: Host> Session<'_, H> {
         mut attempt: impl FnMut(&mut Self, Vec<u8>) -> Result<T, NotSent>,
     ) -> Result<T, NotSent> {
         let mut kept = data;
-        let given = self.wait_for(wait, |session| {
+        let given = self.wait_for_room(wait, |session| {
             let not_sent = match attempt(session, std::mem::take(&mut kept)) {
                 Ok(given) => return Ok(Some(given)),
                 Err(not_sent) => not_sent,
@@ -191,7 +191,7 @@ impl<H: Host> Session<'_, H> {
         if let Some(handle) = self.send_short_soon(terminus, target, message) {
             return Ok(Some(handle));
         }
-        self.wait_for(wait, |session| {
+        self.wait_for_room(wait, |session| {
             session.send_some(terminus, target, message, sending)
         })
     }

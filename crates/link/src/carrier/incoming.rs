@@ -11,7 +11,7 @@ use hamlyn_ring::cells::{CONTINUED_WORDS, Cell, FLAG_MASK, SharedCell, SharedCel
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::duplex::DuplexReceiver;
 use hamlyn_ring::geometry::Geometry;
-use hamlyn_ring::overflow::LogGeometry;
+use hamlyn_ring::overflow::{LogGeometry, LogNews};
 use hamlyn_ring::reports::{Reporter, SharedReports};
 use hamlyn_ring::shared::{Mapping, OutOfRange};
 use hamlyn_ring::streaming::StreamingHeuristic;
@@ -501,6 +501,11 @@ impl Incoming {
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
         self.consumer.is_pending() || self.line.is_pending(self.consumer.taken())
+    }
+
+    /// See [`crate::ReceiveEnd::log_news`].
+    pub(crate) fn log_news(&mut self) -> Option<LogNews> {
+        self.consumer.log_news()
     }
 
     /// Whether the sender must be rung for.

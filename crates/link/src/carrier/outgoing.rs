@@ -148,6 +148,10 @@ impl Outgoing {
         if self.is_all_taken()? {
             return Ok((self.producer.sent(), false));
         }
+        if self.producer.room().is_err() {
+            // A question is no load.
+            self.producer.press();
+        }
         let room = self.producer.room().map_err(unsent)?;
         room.publish(cell::fence());
         self.fence = self.producer.sent();
@@ -226,6 +230,11 @@ impl Outgoing {
     /// See [`crate::TransmitEnd::overflow_due_ns`].
     pub(crate) fn overflow_due_ns(&self) -> Option<u64> {
         self.producer.overflow_due_ns()
+    }
+
+    /// See [`crate::TransmitEnd::press`].
+    pub(crate) fn press(&mut self) -> bool {
+        self.producer.press()
     }
 
     /// Packets go to the overflow log.

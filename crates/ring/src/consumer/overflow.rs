@@ -4,7 +4,7 @@ use core::mem::{replace, swap};
 
 use super::{Consumer, Corrupt};
 use crate::cells::{Cell, CellMemory, FLAG_MASK, STEP_BYTES};
-use crate::overflow::{END, ESCAPE, LogGeometry, LogReader};
+use crate::overflow::{END, ESCAPE, Filling, LogGeometry, LogNews, LogReader};
 
 impl<M: CellMemory> Consumer<M> {
     /// Follows its sender into the log of its memory. Nothing was taken yet.
@@ -94,6 +94,56 @@ impl<M: CellMemory> Consumer<M> {
     pub fn done_in_log(&mut self, lines: u64) -> bool {
         self.at_bytes += lines * STEP_BYTES;
         self.is_blind() && self.step()
+    }
+
+    /// Bytes that wait in the log, as its sender says: more than all of it is nothing that a
+    /// correct one says.
+    fn waiting_in_log(&self, geometry: LogGeometry) -> u64 {
+        let cells = self.memory.load_sent().saturating_sub(self.taken());
+        cells.saturating_mul(STEP_BYTES).min(geometry.bytes())
+    }
+
+    /// Looks how much waits in the log.
+    pub(super) fn note_waiting(&mut self) {
+        let Some(geometry) = self.log.as_ref().map(|log| log.geometry) else {
+            return;
+        };
+        let waiting_bytes = self.waiting_in_log(geometry);
+        if let Some(log) = &mut self.log
+            && log.filling == Filling::Little
+            && waiting_bytes >= geometry.bytes() / 2
+        {
+            log.filling = Filling::Half(waiting_bytes);
+        }
+    }
+
+    /// What the program has not heard of the log: that half of it waited when this end came to it,
+    /// and that all was taken then. A peer that lies invents that, as often as cells of its log are
+    /// taken at most, and nothing else.
+    pub fn log_news(&mut self) -> Option<LogNews> {
+        let filling = self.log.as_ref()?.filling;
+        if filling == Filling::Little {
+            return None;
+        }
+        let geometry = self.log.as_ref()?.geometry;
+        let is_drained =
+            self.waiting_in_log(geometry) == 0 && !(self.is_in_log && self.is_pending());
+        let log = self.log.as_mut()?;
+        match filling {
+            Filling::Half(waiting_bytes) => {
+                log.filling = Filling::Told;
+                let log_bytes = geometry.bytes();
+                Some(LogNews::HalfFull {
+                    waiting_bytes,
+                    log_bytes,
+                })
+            }
+            Filling::Told if is_drained => {
+                log.filling = Filling::Little;
+                Some(LogNews::Drained)
+            }
+            _ => None,
+        }
     }
 
     /// Gives back pages that were taken. A sender that leads beyond all laps breaks the rules.

@@ -67,11 +67,15 @@ fn the_ends_write_on_lines_of_their_own() {
         geometry.refused_offset(),
         geometry.attention_offset(),
     ];
-    let of_producer = [geometry.awaited_offset(), geometry.barrier_offset()];
+    let of_producer = [
+        geometry.awaited_offset(),
+        geometry.barrier_offset(),
+        geometry.sent_offset(),
+    ];
     let mut all = [of_consumer.as_slice(), &of_producer].concat();
     all.sort_unstable();
     all.dedup();
-    assert_eq!(all.len(), 5);
+    assert_eq!(all.len(), 6);
     assert!(all.iter().all(|offset| offset % 8 == 0));
     for offset in of_producer {
         assert!(of_consumer.iter().all(|other| line(*other) != line(offset)));

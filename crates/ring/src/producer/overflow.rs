@@ -138,6 +138,8 @@ impl<M: CellMemory> Producer<M> {
         self.change_places(begin_bytes);
         if let Some(log) = &mut self.log {
             (log.escaped, log.begin_bytes) = (sent, begin_bytes);
+            // Patience is over for the first message.
+            (log.pause, log.eased_bytes) = (None, begin_bytes + STEP_BYTES);
             log.ring_returned = log.elsewhere.at_bytes / STEP_BYTES;
             log.beside += 1;
             log.used.episodes += 1;
@@ -168,6 +170,9 @@ impl<M: CellMemory> Producer<M> {
         if self.end_episode() {
             return self.decide(wanted);
         }
+        if self.hold_back() {
+            return Err(NoRoom::Full);
+        }
         // One more line for the end.
         if !self.has_log_room(self.at_bytes + (wanted + 1) * STEP_BYTES) {
             self.known_when_full = self.known;
@@ -184,7 +189,55 @@ impl<M: CellMemory> Producer<M> {
             line_bytes += STEP_BYTES;
             self.memory.clear(line_bytes);
         }
+        self.memory.store_sent(self.sent());
         Ok(())
+    }
+
+    /// Once three quarters of the log wait, the next message waits, too: until the receiver has
+    /// taken something, or patience is over.
+    fn hold_back(&mut self) -> bool {
+        let (known, at_bytes) = (self.known, self.at_bytes);
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        if !log.is_nearly_full(at_bytes) {
+            log.pause = None;
+            return false;
+        }
+        let now_ns = self.memory.now_ns();
+        let was_held_back = log.pause.is_some();
+        let patience = &mut log.patience;
+        let (due_ns, known_then) = *log
+            .pause
+            .get_or_insert_with(|| (patience.begin(known, now_ns), known));
+        if now_ns < due_ns && known == known_then {
+            log.due_ns = Some(due_ns);
+            self.known_when_full = known;
+            return true;
+        }
+        log.used.pauses += u64::from(was_held_back);
+        (log.pause, log.due_ns) = (None, None);
+        log.eased_bytes = at_bytes + STEP_BYTES;
+        false
+    }
+
+    /// Whether the next message waits so.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.pause.is_some())
+    }
+
+    /// Messages are held back no longer, until so many bytes were sent as the ring has: for a
+    /// sender that may not wait. False if none is held back.
+    pub fn press(&mut self) -> bool {
+        let at_bytes = self.at_bytes;
+        let Some(log) = self.log.as_mut().filter(|log| log.pause.is_some()) else {
+            return false;
+        };
+        (log.pause, log.due_ns) = (None, None);
+        log.eased_bytes = at_bytes + (STEP_BYTES << log.elsewhere.shift);
+        // There is room, though no credit came.
+        self.known_when_full = NEVER_FULL;
+        true
     }
 
     /// Ends the episode if the receiver has come to the log, and returns what was reserved and not
@@ -215,7 +268,8 @@ impl<M: CellMemory> Producer<M> {
             log.reserved_bytes = page_end;
         }
         let sent = (self.at_bytes / STEP_BYTES).wrapping_add(self.elsewhere);
-        (log.ended, log.due_ns) = (sent, None);
+        self.memory.store_sent(sent);
+        (log.ended, log.due_ns, log.pause) = (sent, None, None);
         log.beside += 1;
         let ring_at_bytes = log.elsewhere.at_bytes;
         self.change_places(ring_at_bytes);
@@ -230,7 +284,7 @@ impl<M: CellMemory> Producer<M> {
         let log = self.log.as_mut().filter(|_| collected)?;
         let mut more_bytes = 0;
         if known >= log.ended && !is_in_log {
-            log.used.waiting_bytes = 0;
+            log.note_drained();
         } else {
             let end_bytes = match is_in_log {
                 true => at_bytes,

@@ -12,12 +12,17 @@ use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::duplex::{DuplexReceiver, DuplexSender, LineOrder};
 use hamlyn_ring::geometry::{ARENA_MIN_BYTES, Geometry};
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::overflow::{LOG_BYTES_MIN, LogGeometry, LogOptions};
+use hamlyn_ring::overflow::{LOG_BYTES_MIN, LogGeometry, LogNews, LogOptions, LogUse};
 use hamlyn_ring::producer::{NoRoom, Producer};
 use hamlyn_ring::shared::{Access, Mapping};
 use proptest::prelude::*;
 
 pub(crate) const LOG: u32 = LOG_BYTES_MIN;
+const PAGE_BYTES: u64 = 4_096;
+/// The receiver holds so much back that it has taken, at most, and the sender keeps away from it.
+const HELD_BYTES: u64 = (256 << 10) + PAGE_BYTES;
+/// Bytes that find room in the log.
+const ROOM_BYTES: u64 = LOG as u64 - HELD_BYTES;
 
 pub(crate) struct Ends {
     pub(crate) ring: Arc<Mapping>,
@@ -29,6 +34,8 @@ pub(crate) struct Ends {
     /// Messages that were sent and not yet taken: number, and bytes of payload.
     pub(crate) expected: VecDeque<(u64, usize)>,
     pub(crate) next: u64,
+    /// The receiver was told to ring for its sender.
+    pub(crate) rang: bool,
 }
 
 pub(crate) fn ends(cells: u32, patience_ns: u64) -> Ends {
@@ -56,6 +63,7 @@ pub(crate) fn ends(cells: u32, patience_ns: u64) -> Ends {
         file,
         expected: VecDeque::new(),
         next: 0,
+        rang: false,
     }
 }
 
@@ -129,7 +137,7 @@ impl Ends {
                     let seen = words[0].load(std::sync::atomic::Ordering::Relaxed);
                     assert_eq!(seen, expected);
                 }
-                let _ = match self.consumer.is_in_log() {
+                self.rang |= match self.consumer.is_in_log() {
                     true => self.consumer.done_in_log(cells),
                     false => self.consumer.done(cells, 0),
                 };
@@ -156,6 +164,12 @@ impl Ends {
         while self.take() {}
     }
 
+    pub(crate) fn used(&mut self) -> LogUse {
+        self.producer
+            .log_use()
+            .expect("a log, and credit that may be")
+    }
+
     pub(crate) fn present_bytes(&self) -> u64 {
         rustix::fs::fstat(self.file.as_fd()).unwrap().st_blocks as u64 * 512
     }
@@ -168,6 +182,7 @@ pub(crate) enum Step {
     Take(usize),
     Return,
     Idle,
+    Look,
 }
 
 pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -178,13 +193,38 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (1..300_usize).prop_map(Step::Take),
         1 => Just(Step::Return),
         1 => Just(Step::Idle),
+        1 => Just(Step::Look),
     ];
     proptest::collection::vec(step, 1..200)
+}
+
+/// The receiving end hears something, if there is something: by turns that half of its log waits,
+/// which it `knows` then, and that all was taken.
+fn hear(ends: &mut Ends, knows: &mut bool) -> Result<bool, TestCaseError> {
+    let Some(news) = ends.consumer.log_news() else {
+        return Ok(false);
+    };
+    match news {
+        LogNews::HalfFull {
+            waiting_bytes,
+            log_bytes,
+        } => {
+            prop_assert!(!*knows && log_bytes == u64::from(LOG));
+            prop_assert!((log_bytes / 2..=log_bytes).contains(&waiting_bytes));
+        }
+        // There may be more in the ring.
+        LogNews::Drained => {
+            prop_assert!(*knows && ends.expected.len() <= ends.geometry.cells() as usize);
+        }
+    }
+    *knows = !*knows;
+    Ok(true)
 }
 
 /// Everything that is sent is taken once and in order, and nothing is left.
 pub(crate) fn check(steps: Vec<Step>, shift: u32, patient: bool) -> Result<(), TestCaseError> {
     let mut ends = ends(1 << shift, if patient { 2_000 } else { 0 });
+    let mut knows = false;
     for step in steps {
         match step {
             Step::Send {
@@ -207,11 +247,22 @@ pub(crate) fn check(steps: Vec<Step>, shift: u32, patient: bool) -> Result<(), T
                 let _ = ends.consumer.return_credit();
             }
             Step::Idle => ends.producer.end_idle_episode(),
+            Step::Look => {
+                let used = ends.used();
+                let held_bytes = ends.present_bytes().saturating_sub(used.pages * PAGE_BYTES);
+                prop_assert!(held_bytes <= HELD_BYTES, "{:?}, {}", used, held_bytes);
+                hear(&mut ends, &mut knows)?;
+            }
         }
     }
     ends.take_all();
     ends.producer.end_idle_episode();
     ends.take_all();
+    while hear(&mut ends, &mut knows)? {}
+    prop_assert!(!knows, "all is taken");
+    let used = ends.used();
+    prop_assert!(used.pages * PAGE_BYTES >= ends.present_bytes() && used.pages <= 16);
+    prop_assert!(used.most_pages >= used.pages && used.waiting_bytes == 0);
     prop_assert!(ends.expected.is_empty());
     prop_assert!(ends.present_bytes() <= 64 << 10);
     prop_assert!(ends.producer.has_returned(ends.producer.sent()).unwrap());
@@ -221,13 +272,19 @@ pub(crate) fn check(steps: Vec<Step>, shift: u32, patient: bool) -> Result<(), T
 }
 
 /// Rules that random histories seldom try.
-pub(crate) const RULES: [(&str, fn()); 4] = [
+pub(crate) const RULES: [(&str, fn()); 7] = [
     (
         "takes nothing",
         a_receiver_that_takes_nothing_does_not_stop_its_sender,
     ),
     ("slow", a_slow_receiver_is_waited_for),
     ("full", a_full_log_is_no_end),
+    ("nearly full", a_nearly_full_log_holds_messages_back),
+    (
+        "some taken",
+        a_message_that_is_held_back_goes_when_something_is_taken,
+    ),
+    ("both told", both_ends_are_told_of_half_a_log),
     (
         "line",
         a_message_of_the_line_is_taken_after_what_was_sent_before_it,
@@ -290,6 +347,131 @@ pub(crate) fn a_full_log_is_no_end() {
     ends.take_all();
     assert!(ends.expected.is_empty());
     assert!(ends.send(1, 0));
+}
+
+/// Ends whose receiver has taken nothing, and the next message is held back.
+fn nearly_full(patience_ns: u64) -> Ends {
+    let mut ends = ends(8, patience_ns);
+    let begun = std::time::Instant::now();
+    while !ends.producer.is_in_log() {
+        ends.send(1, 0);
+        assert!(begun.elapsed() < LONG);
+    }
+    while ends.send(1, 0) {}
+    let waiting_bytes = ends.used().waiting_bytes;
+    let least_bytes = ROOM_BYTES / 4 * 3;
+    assert!(
+        (least_bytes..least_bytes + 1_024).contains(&waiting_bytes),
+        "{waiting_bytes} of {ROOM_BYTES}"
+    );
+    ends
+}
+
+const LONG: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Patience is over for some messages at a time; a sender that may not wait goes on, and finds all
+/// of the room.
+pub(crate) fn a_nearly_full_log_holds_messages_back() {
+    let mut ends = nearly_full(20_000_000);
+    assert_eq!(ends.used().pauses, 0);
+    for pause in 1..4 {
+        let begun = std::time::Instant::now();
+        assert!(ends.producer.overflow_due_ns().is_some());
+        while !ends.producer.credit_came() {
+            assert!(begun.elapsed() < LONG);
+        }
+        let mut sent = 0;
+        while ends.send(1, 0) {
+            sent += 1;
+        }
+        assert!((1..=8).contains(&sent), "{sent}");
+        assert_eq!(ends.used().pauses, pause);
+    }
+    while ends.producer.press() {
+        assert!(ends.producer.credit_came(), "there is room");
+        let before = ends.next;
+        while ends.send(1, 0) {}
+        // As many as the ring has, up to the end.
+        let is_end = ends.used().waiting_bytes > ROOM_BYTES - 1_024;
+        assert!((8..=16).contains(&(ends.next - before)) || is_end);
+        if ends.next == before {
+            break;
+        }
+    }
+    let used = ends.used();
+    assert_eq!(used.pauses, 3);
+    assert!(used.waiting_bytes > ROOM_BYTES - 1_024, "{used:?}");
+    assert!(!ends.producer.press(), "that makes no room");
+    ends.take_all();
+    assert!(ends.expected.is_empty());
+    assert!(ends.send(1, 0));
+}
+
+/// Long before patience is over.
+pub(crate) fn a_message_that_is_held_back_goes_when_something_is_taken() {
+    const PATIENCE_NS: u64 = 500_000_000;
+    let mut ends = nearly_full(PATIENCE_NS);
+    loop {
+        let begun = std::time::Instant::now();
+        while ends.send(1, 0) {}
+        let is_held_back = !ends.producer.credit_came();
+        let expected = ends.expected.len();
+        // It sleeps.
+        ends.producer.await_credit(true, None);
+        assert!(ends.take());
+        ends.rang |= ends.consumer.return_credit();
+        assert!(ends.rang);
+        let goes_on = ends.producer.credit_came() && ends.send(1, 0);
+        if begun.elapsed().as_nanos() < u128::from(PATIENCE_NS) {
+            assert!(is_held_back && goes_on && ends.expected.len() == expected);
+            break;
+        }
+        // The machine was too slow to tell. The receiver must not come to the log.
+        ends = nearly_full(PATIENCE_NS);
+    }
+}
+
+/// The receiver is told when it comes to the log, and both when all was taken.
+pub(crate) fn both_ends_are_told_of_half_a_log() {
+    let mut ends = ends(4, 0);
+    for round in 0..3 {
+        // Not when it is less, nor when nothing is looked at.
+        while ends.used().waiting_bytes < u64::from(LOG) / 2 - 1_024 {
+            assert!(ends.send(1, 0));
+        }
+        while !ends.consumer.is_in_log() {
+            assert!(ends.take());
+        }
+        assert_eq!(ends.consumer.log_news(), None, "round {round}");
+        ends.take_all();
+        ends.producer.end_idle_episode();
+        ends.take_all();
+        assert_eq!(ends.consumer.log_news(), None);
+        while ends.used().waiting_bytes < u64::from(LOG) / 2 + 1_024 {
+            assert!(ends.send(1, 0));
+        }
+        assert_eq!(ends.consumer.log_news(), None);
+        while !ends.consumer.is_in_log() {
+            assert!(ends.take());
+        }
+        let waits = ends.used().waiting_bytes;
+        match ends.consumer.log_news() {
+            // The sender does not say each of them.
+            Some(LogNews::HalfFull { waiting_bytes, .. }) => {
+                assert!((waits - 1_024..=waits).contains(&waiting_bytes));
+            }
+            other => panic!("{other:?}"),
+        }
+        while ends.expected.len() > 1 {
+            assert!(ends.take());
+            assert_eq!(ends.consumer.log_news(), None, "{}", ends.expected.len());
+        }
+        ends.take_all();
+        assert_eq!(ends.consumer.log_news(), Some(LogNews::Drained));
+        assert_eq!(ends.consumer.log_news(), None);
+        ends.producer.end_idle_episode();
+        ends.take_all();
+    }
 }
 
 /// The duplex line beside the ring.

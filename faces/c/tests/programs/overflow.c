@@ -71,6 +71,7 @@ int main(void) {
     OK(hamlyn_get_log_use(here, link, &log_use, &error));
     IS(log_use.episodes == 1 && log_use.log_bytes == 4 << 20 && log_use.waiting_bytes >= 2 << 20);
     IS(log_use.spilled_bytes >= log_use.waiting_bytes && log_use.most_bytes == log_use.waiting_bytes);
+    IS(log_use.pages * 4096 >= log_use.waiting_bytes && log_use.most_pages == log_use.pages && log_use.pauses == 0);
     for (number = 0; number < MESSAGES; number++) {
         uint64_t came;
         OK(hamlyn_recv_mail(inbox, MINUTE, &message, &error));
@@ -78,6 +79,17 @@ int main(void) {
         memcpy(&came, message.data, sizeof came);
         IS(came == number);
     }
+    /* The other end hears of it, too. */
+    for (heard = 0; hamlyn_next_event(there, HAMLYN_POLL, &event, text, sizeof text, &error) == HAMLYN_OK;) {
+        if (event.kind == HAMLYN_BUFFERING_INCOMING) {
+            IS(heard == 0 && event.count >= 2 << 20 && strstr(text, "not taken") && event.peer.user == getuid());
+            heard = 1;
+        } else if (event.kind == HAMLYN_DRAINED_INCOMING) {
+            IS(heard == 1 && strstr(text, "was taken"));
+            heard = 2;
+        }
+    }
+    IS(heard == 2);
     go_ahead(there, here);
     OK(hamlyn_close_mailbox_receiver(inbox, &error));
     OK(hamlyn_close_mailbox_sender(outbox, &error));

@@ -46,6 +46,7 @@ static void all_give(udm_t *u, int code) {
     EQUAL(udm_inject_bytes(u, 0, 1, words, 5), code);
     EQUAL(udm_injectc_bytes(u, 0, 1, words, 5), code);
     EQUAL(udm_bytes_max(u, 0, &length), code);
+    EQUAL(udm_space_available(u, 0, &length), code);
     EQUAL(udm_available(u, &is), code);
     EQUAL(udm_peek(u, &message), code);
     EQUAL(udm_extract(u, &message), code);
@@ -138,6 +139,8 @@ static void arguments(void) {
     GIVES(udm_lost(udm, 1), UDM_BAD_NODE, "no node 1");
     GIVES(udm_mode(udm, 1, &ran, NULL), UDM_BAD_NODE, "no node 1");
     GIVES(udm_bytes_max(udm, 1, NULL), UDM_BAD_NODE, "no node 1");
+    GIVES(udm_space_available(udm, 1, NULL), UDM_BAD_NODE, "no node 1");
+    GIVES(udm_space_available(udm, 0, NULL), UDM_BAD_ARGUMENT, "null");
     GIVES(udm_inject(udm, 0, 0, 15, words), UDM_TOO_LONG, "14 words");
     GIVES(udm_inject(udm, 0, 0, (size_t)-1, words), UDM_TOO_LONG, "14 words");
     GIVES(udm_inject(udm, 0, 0, 1, NULL), UDM_BAD_ARGUMENT, "null");

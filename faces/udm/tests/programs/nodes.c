@@ -47,6 +47,7 @@ static int said(void) {
 /* Node 1 ends; node 0 hears of it. */
 static int lost(void) {
     udm_event event;
+    size_t words;
     if (me == 1) {
         GOOD(udm_inject1(udm, 0, COUNT, 0));
         GOOD(udm_inject0(udm, 0, GO));
@@ -60,6 +61,7 @@ static int lost(void) {
     TRUE(strlen(event.reason) > 0);
     GIVES(udm_lost(udm, 1), UDM_LOST, "node 1 is gone");
     GIVES(udm_inject0(udm, 1, COUNT), UDM_LOST, "node 1 is gone");
+    GIVES(udm_space_available(udm, 1, &words), UDM_LOST, "node 1 is gone");
     GIVES(udm_injectc_bytes(udm, 1, COUNT, &event, 100), UDM_LOST, "node 1 is gone");
     /* Its messages of before are there. */
     UNTIL(is_to_go);
@@ -85,6 +87,7 @@ static int full(const char *file) {
     unsigned char bytes[BYTES] = {0};
     unsigned sent = 0, waits = 0;
     uint64_t waiting = 0;
+    size_t words;
     int code, mode;
     udm_event event;
     udm_message message;
@@ -94,6 +97,11 @@ static int full(const char *file) {
         EQUAL(mode, UDM_DIRECT);
         UNTIL(is_to_go);
         TRUE(counted > 1000);
+        event = event_of(UDM_EVENT_BUFFERING_INCOMING);
+        EQUAL(event.node, 0);
+        TRUE(event.waiting_bytes >= event.limit_bytes / 2 && event.limit_bytes > 0);
+        event = event_of(UDM_EVENT_DRAINED_INCOMING);
+        EQUAL(event.node, 0);
         GOOD(udm_barrier(udm, LONG));
         return said();
     }
@@ -124,6 +132,16 @@ static int full(const char *file) {
     event = event_of(UDM_EVENT_BUFFERING);
     EQUAL(event.node, 1);
     TRUE(event.waiting_bytes >= event.limit_bytes / 2 && event.limit_bytes > 0);
+    /* Short ones are queued. */
+    do {
+        GOOD(udm_space_available(udm, 1, &words));
+        code = udm_injectc1(udm, 1, COUNT, sent);
+        EQUAL(code, words ? UDM_OK : UDM_QUOTA);
+        sent += code == UDM_OK;
+        TRUE(!words || words == UDM_WORDS_MAX);
+    } while (words);
+    GOOD(udm_space_available(udm, 0, &words));
+    EQUAL(words, UDM_WORDS_MAX);
     /* A section may be in the same state. Messages to others are not concerned. */
     GOOD(udm_beginatom(udm, UDM_INTERRUPT_DISABLE));
     EQUAL(udm_injectc_bytes(udm, 1, COUNT, bytes, sizeof bytes), UDM_QUOTA);

@@ -49,6 +49,9 @@ pub(super) struct Used {
     pub(super) spilled_bytes: u64,
     pub(super) waiting_bytes: u64,
     pub(super) most_waiting_bytes: u64,
+    pub(super) pauses: u64,
+    pub(super) pages: u64,
+    pub(super) most_pages: u64,
     pub(super) log_bytes: u64,
 }
 
@@ -162,6 +165,9 @@ fn send(namespace: &str, ticket: &str, number: u64) -> Result<()> {
             spilled_bytes: log.spilled_bytes,
             waiting_bytes: log.waiting_bytes,
             most_waiting_bytes: log.most_bytes,
+            pauses: log.pauses,
+            pages: log.pages,
+            most_pages: log.most_pages,
             log_bytes: log.log_bytes,
         };
         answer(&used)?;

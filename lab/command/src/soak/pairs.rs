@@ -148,9 +148,10 @@ impl Pairs {
         let size = |bytes: u64| indicatif::HumanBytes(bytes).to_string();
         let stops: u64 = sum(|figures| figures.stops);
         format!(
-            "{} pairs, {} messages, {stops} stops, {} in logs, of which {} are present and {} were",
+            "{} pairs, {} messages, {stops} stops, {} pauses, {} in logs, of which {} are present and {} were",
             self.pairs.len(),
             sum(|figures| figures.used.messages),
+            sum(|figures| figures.used.pauses),
             size(sum(|figures| figures.used.spilled_bytes)),
             size(sum(|figures| figures.present_bytes)),
             size(sum(|figures| figures.most_present_bytes)),
