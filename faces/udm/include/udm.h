@@ -36,6 +36,8 @@ extern "C" {
 #define udm_inject hamlyn_udm_inject
 #define udm_injectc hamlyn_udm_injectc
 #define udm_inject_bytes hamlyn_udm_inject_bytes
+#define udm_inject_bulk hamlyn_udm_inject_bulk
+#define udm_bulk_area hamlyn_udm_bulk_area
 #define udm_injectc_bytes hamlyn_udm_injectc_bytes
 #define udm_bytes_max hamlyn_udm_bytes_max
 #define udm_space_available hamlyn_udm_space_available
@@ -78,7 +80,8 @@ enum {
     UDM_FORKED = 16,
     UDM_TIMED_OUT = 17,
     UDM_IN_HANDLER = 18,      /* handlers and tasks may not call this */
-    UDM_UNREACHABLE = 19      /* a node could not be reached when the end point was opened */
+    UDM_UNREACHABLE = 19,     /* a node could not be reached when the end point was opened */
+    UDM_OUTSIDE = 20          /* the data do not lie in the area of the destination */
 };
 
 typedef struct udm udm_t;
@@ -87,7 +90,7 @@ typedef int udm_status;
 typedef void (*udm_function)(udm_t *udm, void *argument);
 
 #define UDM_WORDS_MAX 14
-#define UDM_HANDLERS_MAX 4095
+#define UDM_HANDLERS_MAX 4094
 
 const char *udm_strerror(int code);
 /* Good until the next call of this in the same thread. */
@@ -123,6 +126,7 @@ typedef struct udm_options {
     uint32_t queue_bytes; /* of messages that are taken out and not extracted; 0: 64 MiB */
     int64_t wait_ms;      /* the time that an injection waits for room; 0: for ever */
     int64_t open_ms;      /* to wait for each node; 0: as the launcher says, or a minute */
+    size_t area_bytes;    /* of memory into which others bring data (udm_inject_bulk); 0: none */
 } udm_options;
 
 /* Opens the end point. Blocks until all nodes have opened theirs, allocates, and connects to all.
@@ -155,6 +159,17 @@ udm_status udm_injectc(udm_t *udm, uint32_t to, uint16_t handler, size_t count, 
 udm_status udm_inject_bytes(udm_t *udm, uint32_t to, uint16_t handler, const void *data, size_t length_bytes);
 udm_status udm_injectc_bytes(udm_t *udm, uint32_t to, uint16_t handler, const void *data, size_t length_bytes);
 udm_status udm_bytes_max(udm_t *udm, uint32_t to, size_t *length_bytes);
+/* Brings data of any length into the area of a node, from `at` on, and injects a message of words
+ * that runs its handler when all of them are there (udm_message.bulk_at). The data are the caller's
+ * again when it returns. They go as messages of 32 KiB at most, each of which waits for room as that
+ * of udm_inject does: if one has found none in time, those before it are written there, and no
+ * handler runs. UDM_OUTSIDE if they do not lie in the area (udm_options.area_bytes). */
+udm_status udm_inject_bulk(udm_t *udm, uint32_t to, uint16_t handler, size_t count, const uint32_t *words,
+                           const void *data, size_t length_bytes, size_t at);
+/* The memory of this node into which others bring data, as long as the end point is open. Data are
+ * written there in calls for this end point; with UDM_THREAD also outside of sections. The length
+ * may be null. */
+udm_status udm_bulk_area(udm_t *udm, void **area, size_t *length_bytes);
 /* Words that a message may have so that udm_injectc finds room for it now: UDM_WORDS_MAX, or 0.
  * Injects nothing and does not wait. */
 udm_status udm_space_available(udm_t *udm, uint32_t to, size_t *words);
@@ -167,6 +182,8 @@ typedef struct udm_message {
     size_t length_bytes;
     const void *data;    /* a handler's own message: until it returns; others: until the next call
                           * of the library for this end point */
+    size_t bulk_at;      /* the place of the data that it brought into the area, */
+    size_t bulk_bytes;   /* and their number: 0 if it brought none */
 } udm_message;
 
 /* One of its words; 0 beyond its end. */

@@ -17,16 +17,21 @@ pub struct CMessage {
     words: u16,
     length_bytes: usize,
     data: *const c_void,
+    bulk_at: usize,
+    bulk_bytes: usize,
 }
 
 impl CMessage {
     fn of(message: &Message) -> Self {
+        let place = message.place().unwrap_or(0..0);
         Self {
             source: message.source(),
             handler: message.handler(),
             words: message.words() as u16,
             length_bytes: message.len(),
             data: message.as_bytes().as_ptr().cast(),
+            bulk_at: place.start,
+            bulk_bytes: place.len(),
         }
     }
 }
@@ -42,12 +47,18 @@ fn inject(
     waits: bool,
 ) -> c_int {
     inside(udm, |udm| {
-        if count > WORDS_MAX {
-            return Err(TOO_MANY);
-        }
-        let words = words(values, count, WORDS_MAX, NULL_WORDS)?;
+        let words = message_words(count, values)?;
         udm.inject(to, handler, words, waits)
     })
+}
+
+/// The words of a message.
+#[inline]
+fn message_words<'a>(count: usize, values: *const u32) -> Result<&'a [u32], Failure> {
+    if count > WORDS_MAX {
+        return Err(TOO_MANY);
+    }
+    Ok(words(values, count, WORDS_MAX, NULL_WORDS)?)
 }
 
 const TOO_MANY: Failure = Failure::new(
@@ -115,6 +126,38 @@ pub unsafe extern "C" fn hamlyn_udm_bytes_max(
     length_bytes: *mut usize,
 ) -> c_int {
     inside(udm, |udm| put(length_bytes, udm.bytes_max(to)?))
+}
+
+/// `udm_inject_bulk`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_inject_bulk(
+    udm: *mut c_void,
+    to: u32,
+    handler: u16,
+    count: usize,
+    values: *const u32,
+    data: *const c_void,
+    length_bytes: usize,
+    at: usize,
+) -> c_int {
+    inside(udm, |udm| {
+        let words = message_words(count, values)?;
+        Ok(udm.inject_bulk(to, handler, words, bytes(data, length_bytes)?, at)?)
+    })
+}
+
+/// `udm_bulk_area`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_udm_bulk_area(
+    udm: *mut c_void,
+    area: *mut *mut c_void,
+    length_bytes: *mut usize,
+) -> c_int {
+    inside(udm, |udm| {
+        let all = udm.area();
+        put_if_wanted(length_bytes, all.len())?;
+        put(area, all.as_mut_ptr().cast())
+    })
 }
 
 /// `udm_space_available`.

@@ -47,6 +47,15 @@ pub(crate) trait Inside {
         waits: bool,
     ) -> Result<(), Failure>;
     fn bytes_max(&mut self, to: u32) -> Result<usize, InjectError>;
+    fn inject_bulk(
+        &mut self,
+        to: u32,
+        handler: u16,
+        words: &[u32],
+        data: &[u8],
+        at: usize,
+    ) -> Result<(), InjectError>;
+    fn area(&mut self) -> &mut [u8];
     fn space_available(&mut self, to: u32) -> Result<usize, InjectError>;
     /// The message that the next extraction gives.
     fn peek(&mut self) -> Result<Option<&Message>, Failure>;

@@ -43,6 +43,21 @@ impl<H: Host + 'static> Inside for Udm<State, H> {
         Udm::bytes_max(self, to)
     }
 
+    fn inject_bulk(
+        &mut self,
+        to: u32,
+        handler: u16,
+        words: &[u32],
+        data: &[u8],
+        at: usize,
+    ) -> Result<(), InjectError> {
+        Udm::inject_bulk(self, to, handler, words, data, at)
+    }
+
+    fn area(&mut self) -> &mut [u8] {
+        self.area_mut()
+    }
+
     fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
         Udm::space_available(self, to)
     }

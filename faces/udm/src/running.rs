@@ -161,6 +161,21 @@ macro_rules! by_context {
             self.context().bytes_max(to)
         }
 
+        fn inject_bulk(
+            &mut self,
+            to: u32,
+            handler: u16,
+            words: &[u32],
+            data: &[u8],
+            at: usize,
+        ) -> Result<(), InjectError> {
+            self.context().inject_bulk(to, handler, words, data, at)
+        }
+
+        fn area(&mut self) -> &mut [u8] {
+            self.context().area()
+        }
+
         fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
             self.context().space_available(to)
         }

@@ -25,6 +25,7 @@ pub struct COptions {
     queue_bytes: u32,
     wait_ms: i64,
     open_ms: i64,
+    area_bytes: usize,
 }
 
 impl COptions {
@@ -35,6 +36,7 @@ impl COptions {
         queue_bytes: 0,
         wait_ms: 0,
         open_ms: 0,
+        area_bytes: 0,
     };
 }
 
@@ -69,6 +71,7 @@ fn options_of(options: &COptions) -> Result<UdmOptions, Failure> {
         interrupt,
         wait: wait_or(options.wait_ms, default.wait),
         queue_bytes,
+        area_bytes: options.area_bytes,
     })
 }
 

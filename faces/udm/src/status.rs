@@ -30,6 +30,7 @@ pub(crate) enum Code {
     TimedOut = 17,
     InHandler = 18,
     Unreachable = 19,
+    Outside = 20,
     NoRegion = 32,
     Mapped = 33,
     OperationOpen = 34,
@@ -109,6 +110,7 @@ impl From<InjectError> for Failure {
             InjectError::NoSuchNode { .. } => Code::BadNode,
             InjectError::BadHandler { .. } => Code::BadHandler,
             InjectError::TooLong { .. } => Code::TooLong,
+            InjectError::OutsideArea { .. } => Code::Outside,
             _ => Code::Resource,
         };
         Self::of(code, &error)
@@ -201,6 +203,7 @@ const fn name_of(code: c_int) -> &'static CStr {
         17 => c"not in time",
         18 => c"called in a handler or a task",
         19 => c"a node could not be reached",
+        20 => c"outside of the area",
         32 => c"no such region",
         33 => c"the region is mapped",
         34 => c"an operation is open",

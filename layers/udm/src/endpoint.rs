@@ -1,22 +1,22 @@
 //! An end point without its handlers and state: the port, the nodes that it reaches, and the
 //! register of atomicity.
 
+mod sending;
+
 use std::sync::Arc;
 
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
-use hamlyn::zerocopy::IntoBytes;
-use hamlyn::{Host, NewPort, Port, ReceiveError, SendError, Target, Wait};
+use hamlyn::{Host, NewPort, Port, ReceiveError, Target, Wait};
 
 use crate::barrier::Barrier;
-use crate::error::{AtomError, Error, InjectError};
+use crate::bulk::Piece;
+use crate::error::{AtomError, Error};
 use crate::event::{Mode, Statistics};
-use crate::group::Shared;
-use crate::limits::{
-    BARRIER, BYTES_MAX, HANDLERS_MAX, HANDLERS_OF_PORT, SHORT_BYTES_MAX, WORDS_MAX,
-};
-use crate::message::{Message, swapped};
+use crate::group::{Met, Offer, Shared};
+use crate::limits::{BARRIER, HANDLERS_OF_PORT, SHORT_BYTES_MAX};
+use crate::message::Message;
 use crate::options::UdmOptions;
 use crate::order::{Order, Turn};
 use crate::uac::Uac;
@@ -51,6 +51,8 @@ struct Far {
 #[derive(Debug)]
 struct Member {
     target: Target,
+    /// Bytes of its area.
+    area_bytes: u64,
     far: Option<Box<Far>>,
 }
 
@@ -103,6 +105,10 @@ pub(crate) struct Endpoint<H: Host> {
     /// A message that was taken out of the network, and shown.
     shown: Message,
     scratch: Vec<u8>,
+    /// The bytes of a piece of data that is sent.
+    piece: Vec<u8>,
+    /// Memory into which others bring data.
+    pub(crate) area: Vec<u8>,
     pub(crate) uac: Uac,
     pub(crate) statistics: Statistics,
     pub(crate) wait: Wait,
@@ -121,14 +127,25 @@ impl<H: Host> Endpoint<H> {
         wait: Wait,
     ) -> Result<Self, Error> {
         let offered = OfferedPort::open(&group, format!("udm.{name}"), options)?;
-        let met = group.meet(&offered.item, &offered.port.ticket(), wait)?;
-        let mut links = Vec::new();
-        for (node, (target, is_far)) in met.iter().enumerate() {
-            learn(&mut links, target.link(), Some(node as u32), *is_far);
+        let area_bytes = options.area_bytes;
+        let mut area = Vec::new();
+        if area.try_reserve_exact(area_bytes).is_err() {
+            return Err(Error::NoMemory { area_bytes });
         }
-        let member = |(target, is_far): (Target, bool)| Member {
-            target,
-            far: is_far.then(Box::default),
+        area.resize(area_bytes, 0);
+        let own = Offer {
+            ticket: offered.port.ticket(),
+            area_bytes: area_bytes as u64,
+        };
+        let met = group.meet(&offered.item, &own, wait)?;
+        let mut links = Vec::new();
+        for (node, met) in met.iter().enumerate() {
+            learn(&mut links, met.target.link(), Some(node as u32), met.is_far);
+        }
+        let member = |met: Met| Member {
+            target: met.target,
+            area_bytes: met.area_bytes,
+            far: met.is_far.then(Box::default),
         };
         Ok(Self {
             members: met.into_iter().map(member).collect(),
@@ -139,6 +156,8 @@ impl<H: Host> Endpoint<H> {
             ready: Vec::new(),
             shown: Message::new(),
             scratch: Vec::new(),
+            piece: Vec::new(),
+            area,
             uac: Uac::default(),
             statistics: Statistics::default(),
             wait: options.wait,
@@ -152,23 +171,47 @@ impl<H: Host> Endpoint<H> {
     #[inline]
     pub(crate) fn next(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
         let is_there = self.next_of_all(into)?;
-        match is_there && into.handler == BARRIER {
-            true => self.next_after_barriers(into),
+        match is_there && into.handler >= BARRIER {
+            true => self.next_after_those_of_the_layer(into),
             false => Ok(is_there),
         }
     }
 
     #[inline(never)]
-    fn next_after_barriers(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
+    fn next_after_those_of_the_layer(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
         for _ in 0..UNSEEN_MAX {
-            self.take_barrier(into);
+            if self.take_own(into) {
+                return Ok(true);
+            }
             let is_there = self.next_of_all(into)?;
-            if !is_there || into.handler != BARRIER {
+            if !is_there || into.handler < BARRIER {
                 return Ok(is_there);
             }
         }
-        self.take_barrier(into);
-        Ok(false)
+        Ok(self.take_own(into))
+    }
+
+    /// Takes a message of the layer. True if it has become one for the program.
+    fn take_own(&mut self, message: &mut Message) -> bool {
+        if message.handler == BARRIER {
+            self.take_barrier(message);
+            return false;
+        }
+        let Some(piece) = Piece::parse(message.as_bytes(), self.area.len()) else {
+            self.statistics.wrong += 1;
+            return false;
+        };
+        self.area[piece.at..][..piece.data.len()].copy_from_slice(piece.data);
+        let Some(end) = piece.end else {
+            return false;
+        };
+        let (handler, place) = (end.handler, end.place);
+        let mut words = [0; SHORT_BYTES_MAX];
+        let length_bytes = end.words.len();
+        words[..length_bytes].copy_from_slice(end.words);
+        message.set(message.source, handler, &words[..length_bytes]);
+        message.place = Some((place.start, place.end));
+        true
     }
 
     fn take_barrier(&mut self, message: &Message) {
@@ -301,153 +344,6 @@ impl<H: Host> Endpoint<H> {
         Ok(found.is_some())
     }
 
-    /// Injects words.
-    #[inline]
-    pub(crate) fn inject(
-        &mut self,
-        to: u32,
-        handler: u16,
-        words: &[u32],
-        wait: Wait,
-    ) -> Result<(), InjectError> {
-        if words.len() > WORDS_MAX {
-            return Err(InjectError::TooLong {
-                length_bytes: size_of_val(words),
-                most_bytes: SHORT_BYTES_MAX,
-            });
-        }
-        if cfg!(target_endian = "little") {
-            return self.send(to, handler, words.as_bytes(), wait);
-        }
-        let bytes = swapped(words);
-        self.send(to, handler, &bytes[..size_of_val(words)], wait)
-    }
-
-    /// Injects bytes, for a handler of the program.
-    #[inline]
-    pub(crate) fn send(
-        &mut self,
-        to: u32,
-        handler: u16,
-        bytes: &[u8],
-        wait: Wait,
-    ) -> Result<(), InjectError> {
-        match handler < HANDLERS_MAX {
-            true => self.send_any(to, handler, bytes, wait),
-            false => Err(InjectError::BadHandler { handler }),
-        }
-    }
-
-    /// The same for a handler of the program or the layer.
-    #[inline]
-    pub(crate) fn send_any(
-        &mut self,
-        to: u32,
-        handler: u16,
-        bytes: &[u8],
-        wait: Wait,
-    ) -> Result<(), InjectError> {
-        match self.members.get(to as usize) {
-            Some(Member { target, far: None }) if bytes.len() <= BYTES_MAX => {
-                let mut session = self.group.manager.session();
-                let sent = session.send_message(target, handler, bytes, wait);
-                drop(session);
-                match sent {
-                    Ok(_) => self.sent(),
-                    Err(error) => Err(self.not_sent(to, error)),
-                }
-            }
-            _ => self.send_far(to, handler, bytes, wait),
-        }
-    }
-
-    /// The same to a node of another host; and messages that can go nowhere.
-    #[inline(never)]
-    fn send_far(
-        &mut self,
-        to: u32,
-        handler: u16,
-        bytes: &[u8],
-        wait: Wait,
-    ) -> Result<(), InjectError> {
-        let (length_bytes, most_bytes) = (bytes.len(), self.bytes_max(to)?);
-        let Member { target, far } = &mut self.members[to as usize];
-        let Some(far) = far.as_mut().filter(|_| length_bytes <= most_bytes) else {
-            return Err(InjectError::TooLong {
-                length_bytes,
-                most_bytes,
-            });
-        };
-        self.group.hear(&mut self.group.manager.session());
-        if let Some(end) = self.group.lost(to) {
-            return Err(InjectError::Lost { to, end });
-        }
-        if let Some(reason) = self.group.refused(to, target.ticket().slot) {
-            // Later ones would wait for that one for ever.
-            return Err(InjectError::Refused { to, reason });
-        }
-        self.scratch.clear();
-        self.scratch.extend_from_slice(&far.sent.to_le_bytes());
-        self.scratch.extend_from_slice(bytes);
-        let mut session = self.group.manager.session();
-        let sent = session.send_message(target, handler, &self.scratch, wait);
-        drop(session);
-        match sent {
-            Ok(_) => {
-                far.sent = far.sent.wrapping_add(1);
-                self.sent()
-            }
-            Err(error) => Err(self.not_sent(to, error)),
-        }
-    }
-
-    /// Words that a message to that node may have which is to find room now.
-    pub(crate) fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
-        self.bytes_max(to)?;
-        let Member { target, far } = &self.members[to as usize];
-        let mut session = self.group.manager.session();
-        self.group.hear(&mut session);
-        if let Some(end) = self.group.lost(to) {
-            return Err(InjectError::Lost { to, end });
-        }
-        if far.is_some()
-            && let Some(reason) = self.group.refused(to, target.ticket().slot)
-        {
-            return Err(InjectError::Refused { to, reason });
-        }
-        let terminus = session.terminus();
-        Ok(match session.finds_room(terminus, target.link()) {
-            true => WORDS_MAX,
-            false => 0,
-        })
-    }
-
-    /// A message is committed.
-    #[inline]
-    fn sent(&mut self) -> Result<(), InjectError> {
-        self.statistics.sent += 1;
-        H::passes(Point::Udm(UdmPoint::Injected));
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn not_sent(&mut self, to: u32, error: SendError) -> InjectError {
-        match error {
-            SendError::WouldBlock { .. } => match self.log_use(to) {
-                Some((waiting_bytes, limit_bytes)) if waiting_bytes * 2 > limit_bytes => {
-                    InjectError::Quota {
-                        to,
-                        waiting_bytes,
-                        limit_bytes,
-                    }
-                }
-                _ => InjectError::WouldBlock { to },
-            },
-            SendError::PeerLost(lost) => InjectError::Lost { to, end: lost.end },
-            error => InjectError::Send(error),
-        }
-    }
-
     /// Bytes that wait in the memory of a node, and those that it lends; nothing if none wait.
     fn log_use(&self, to: u32) -> Option<(u64, u64)> {
         let link = self.members.get(to as usize)?.target.link();
@@ -460,23 +356,6 @@ impl<H: Host> Endpoint<H> {
             Some((bytes, _)) => Mode::Buffered { bytes },
             None => Mode::Direct,
         }
-    }
-
-    /// Bytes that a message to a node has at most.
-    pub(crate) fn bytes_max(&self, to: u32) -> Result<usize, InjectError> {
-        let Some(member) = self.members.get(to as usize) else {
-            let nodes = self.members.len() as u32;
-            return Err(InjectError::NoSuchNode { to, nodes });
-        };
-        if member.far.is_none() {
-            return Ok(BYTES_MAX);
-        }
-        let session = self.group.manager.session();
-        let packet = session.packet_bytes_max(member.target.link());
-        // A link that has ended takes nothing, as the send says.
-        Ok(packet
-            .map_or(BYTES_MAX, |most| most - NUMBER_BYTES)
-            .min(BYTES_MAX))
     }
 
     /// Begins a section.

@@ -61,6 +61,12 @@ pub enum Error {
         /// The first node that was missing.
         node: u32,
     },
+    /// There is no memory for the area.
+    #[error("no memory for an area of {area_bytes} bytes: choose a smaller one (`area_bytes`)")]
+    NoMemory {
+        /// Its bytes.
+        area_bytes: usize,
+    },
     /// A handler ran in a section that must not end yet, or a bit is not the program's.
     #[error(transparent)]
     Atom(#[from] AtomError),
@@ -98,6 +104,20 @@ pub enum Error {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InjectError {
+    /// The data do not lie in the area of the destination.
+    #[error(
+        "{length_bytes} bytes at {at} do not lie in the area of node {to}, which has {area_bytes}: let it have a larger one (`area_bytes`)"
+    )]
+    OutsideArea {
+        /// For whom they were.
+        to: u32,
+        /// Their place there.
+        at: usize,
+        /// Their number.
+        length_bytes: usize,
+        /// Bytes of the area; 0 if there is none.
+        area_bytes: u64,
+    },
     /// There is no room for it at present.
     #[error("no room at present for a message to node {to}: try again, or wait longer")]
     WouldBlock {

@@ -11,7 +11,7 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::ticket::TicketKind;
 use hamlyn::{
     Address, Destination, Event as InterfaceEvent, Host, LinkEnd, LogUse, Manager, Session, Target,
-    Ticket, Wait,
+    Ticket, TicketError, Wait,
 };
 use hamlyn_job::Job;
 use ring::digest;
@@ -83,6 +83,36 @@ struct State {
     missed: u64,
     /// Counts losses and refusals.
     changes: u64,
+}
+
+/// An end point, as its node offers it to the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Offer {
+    pub(crate) ticket: Ticket,
+    pub(crate) area_bytes: u64,
+}
+
+impl Offer {
+    fn to_bytes(self) -> Vec<u8> {
+        let ticket = self.ticket.to_bytes();
+        [&ticket[..], &self.area_bytes.to_le_bytes()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, TicketError> {
+        let (ticket, area) = bytes.split_last_chunk().unwrap_or((bytes, &[0; 8]));
+        Ok(Self {
+            ticket: Ticket::from_bytes(ticket)?,
+            area_bytes: u64::from_le_bytes(*area),
+        })
+    }
+}
+
+/// The end point of a node that was met.
+pub(crate) struct Met {
+    pub(crate) target: Target,
+    /// Its link goes to another host.
+    pub(crate) is_far: bool,
+    pub(crate) area_bytes: u64,
 }
 
 impl State {
@@ -266,18 +296,13 @@ impl<H: Host> Shared<H> {
         self.state().open.remove(item);
     }
 
-    /// Offers a port to the nodes, and asks each for its own: the targets of all, by number, each
-    /// with the answer if its link goes to another host. Blocks until all have opened theirs, twice
-    /// that long for each at most.
-    pub(crate) fn meet(
-        &self,
-        item: &str,
-        ticket: &Ticket,
-        wait: Wait,
-    ) -> Result<Vec<(Target, bool)>, Error> {
+    /// Offers a port to the nodes, and asks each for its own; all of them, by number. Blocks until
+    /// all have opened theirs, twice that long for each at most.
+    pub(crate) fn meet(&self, item: &str, own: &Offer, wait: Wait) -> Result<Vec<Met>, Error> {
         let mut session = self.manager.session();
-        session.offer(item, Supply::Always, &ticket.to_bytes())?;
-        let mut targets: Vec<Option<(Target, bool)>> = vec![None; self.addresses.len()];
+        session.offer(item, Supply::Always, &own.to_bytes())?;
+        let mut all = Vec::new();
+        all.resize_with(self.addresses.len(), || None);
         for step in 0..self.nodes() {
             // Not all ask one at the same time.
             let node = (self.me + step) % self.nodes();
@@ -287,27 +312,32 @@ impl<H: Host> Shared<H> {
             }
             let connect = |cause| Error::Connect { node, cause };
             let mut theirs = if node == self.me {
-                *ticket
+                *own
             } else {
                 let address = Address::Name(&self.addresses[node as usize]);
                 let bytes = session.ask(address, item, wait).map_err(connect)?;
-                Ticket::from_bytes(&bytes).map_err(|cause| Error::Offer { node, cause })?
+                Offer::from_bytes(&bytes).map_err(|cause| Error::Offer { node, cause })?
             };
             // Its own group, not that which the receiver's ticket names: the receiver compares.
-            theirs.base = self.gid;
-            let other = self.state().node_of(&theirs.destination);
+            theirs.ticket.base = self.gid;
+            let ticket = theirs.ticket;
+            let other = self.state().node_of(&ticket.destination);
             if let Some(other) = other.filter(|other| *other != node) {
                 return Err(Error::SameInterface { node, other });
             }
-            let target = session.target(&theirs, wait).map_err(connect)?;
+            let target = session.target(&ticket, wait).map_err(connect)?;
             let is_far = session.connection_state(target.link()).is_some();
             let mut state = self.state();
-            state.interfaces[node as usize] = Some(theirs.destination);
+            state.interfaces[node as usize] = Some(ticket.destination);
             state.links[node as usize].get_or_insert(target.link());
-            state.refused.insert((node, theirs.slot.to_bits()), None);
-            targets[node as usize] = Some((target, is_far));
+            state.refused.insert((node, ticket.slot.to_bits()), None);
+            all[node as usize] = Some(Met {
+                target,
+                is_far,
+                area_bytes: theirs.area_bytes,
+            });
         }
-        Ok(targets.into_iter().flatten().collect())
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// The node whose messages come over that link.

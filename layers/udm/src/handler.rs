@@ -84,6 +84,19 @@ impl<S: 'static, H: Host> Call<'_, S, H> {
         (&self.context.message, &mut self.context.state)
     }
 
+    /// The data that its sender has brought into the area ([`Message::place`]), if any, and beside
+    /// them the state.
+    pub fn data(&mut self) -> (&mut [u8], &mut S) {
+        let Context {
+            endpoint,
+            state,
+            message,
+            ..
+        } = &mut *self.context;
+        let place = message.place().unwrap_or(0..0);
+        (&mut endpoint.area[place], state)
+    }
+
     /// Shows the next message, like [`Udm::peek`](crate::Udm::peek).
     pub fn peek_next(&mut self) -> Result<Option<&Message>, Error> {
         Ok(self.context.endpoint.peek()?)
@@ -146,6 +159,26 @@ impl<S: 'static, H: Host> Context<S, H> {
     #[inline]
     pub fn inject_bytes(&mut self, to: u32, handler: u16, bytes: &[u8]) -> Result<(), InjectError> {
         self.endpoint.send(to, handler, bytes, self.endpoint.wait)
+    }
+
+    /// Brings data into the area of a node, like [`Udm::inject_bulk`](crate::Udm::inject_bulk).
+    pub fn inject_bulk(
+        &mut self,
+        to: u32,
+        handler: u16,
+        words: &[u32],
+        data: &[u8],
+        at: usize,
+    ) -> Result<(), InjectError> {
+        let wait = self.endpoint.wait;
+        let bulk = self.endpoint.bulk(to, handler, words, data, at)?;
+        bulk.each(|piece| self.endpoint.send_piece(to, piece, wait))
+    }
+
+    /// The memory of this node into which others bring data.
+    #[inline]
+    pub fn area(&mut self) -> &mut [u8] {
+        &mut self.endpoint.area
     }
 
     /// Injects if there is room, like [`Udm::try_inject`](crate::Udm::try_inject).

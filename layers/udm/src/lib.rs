@@ -46,6 +46,10 @@
 //! it waits in memory that the destination lends (the interface's overflow log, decision 53):
 //! [`Udm::mode`] tells the two cases apart, and programs need not.
 //!
+//! **Bulk.** [`Udm::inject_bulk`] brings data of any length into the area of a node
+//! ([`UdmOptions::area_bytes`]), at a place that the sender names, and then runs a handler, which is
+//! told that place ([`Message::place`]).
+//!
 //! **Atomicity.** A handler runs in an atomic section, and so does what follows [`Udm::atomic`]: no
 //! other handler runs meanwhile. Outside of sections handlers run when the program polls, at the end
 //! of a section, and while an injection waits for room ([`Interrupt::Safepoint`]); or at once, in a
@@ -57,6 +61,7 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+mod bulk;
 mod collective;
 mod endpoint;
 mod error;

@@ -1,5 +1,7 @@
 //! A message that was extracted.
 
+use std::ops::Range;
+
 use hamlyn::{Host, PortMessage};
 
 use crate::limits::SHORT_BYTES_MAX;
@@ -10,6 +12,8 @@ pub struct Message {
     pub(crate) source: u32,
     pub(crate) handler: u16,
     length_bytes: usize,
+    /// The part of the area that was written before it.
+    pub(crate) place: Option<(usize, usize)>,
     /// The bytes of one that has as many at most.
     short: [u8; SHORT_BYTES_MAX],
     /// The bytes of a longer one.
@@ -29,6 +33,7 @@ impl Message {
             source: 0,
             handler: 0,
             length_bytes: 0,
+            place: None,
             short: [0; SHORT_BYTES_MAX],
             long: Vec::new(),
         }
@@ -73,6 +78,15 @@ impl Message {
         }
     }
 
+    /// The part of this node's area that its sender has written ([`Udm::inject_bulk`]); nothing if
+    /// it brings no data.
+    ///
+    /// [`Udm::inject_bulk`]: crate::Udm::inject_bulk
+    #[inline]
+    pub fn place(&self) -> Option<Range<usize>> {
+        self.place.map(|(begin, end)| begin..end)
+    }
+
     /// Its bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
@@ -88,6 +102,7 @@ impl Message {
         let length_bytes = message.len();
         self.source = source;
         self.handler = message.handler();
+        self.place = None;
         self.length_bytes = length_bytes;
         if length_bytes <= SHORT_BYTES_MAX {
             if length_bytes > 0 {
@@ -110,6 +125,7 @@ impl Message {
     pub(crate) fn set(&mut self, source: u32, handler: u16, bytes: &[u8]) {
         self.source = source;
         self.handler = handler;
+        self.place = None;
         self.length_bytes = bytes.len();
         match self.short.get_mut(..bytes.len()) {
             Some(short) => short.copy_from_slice(bytes),
@@ -121,9 +137,8 @@ impl Message {
     }
 }
 
-/// Words as the bytes of a message, on a processor that stores the highest byte first.
-#[cold]
-pub(crate) fn swapped(words: &[u32]) -> [u8; SHORT_BYTES_MAX] {
+/// Words as the bytes of a message, the lowest byte first.
+pub(crate) fn to_bytes(words: &[u32]) -> [u8; SHORT_BYTES_MAX] {
     let mut bytes = [0; SHORT_BYTES_MAX];
     for (chunk, word) in bytes.chunks_exact_mut(size_of::<u32>()).zip(words) {
         chunk.copy_from_slice(&word.to_le_bytes());

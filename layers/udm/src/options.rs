@@ -25,6 +25,10 @@ pub struct UdmOptions {
     /// More are refused, and their senders told ([`Event::Refused`](crate::Event::Refused)). Messages
     /// of other hosts that came before their turn have 64 MiB of each node besides.
     pub queue_bytes: u32,
+    /// Bytes of this node's area, into which others bring data ([`Udm::inject_bulk`]): 0 for none.
+    ///
+    /// [`Udm::inject_bulk`]: crate::Udm::inject_bulk
+    pub area_bytes: usize,
 }
 
 impl Default for UdmOptions {
@@ -33,6 +37,7 @@ impl Default for UdmOptions {
             interrupt: Interrupt::default(),
             wait: Wait::Forever,
             queue_bytes: 64 << 20,
+            area_bytes: 0,
         }
     }
 }

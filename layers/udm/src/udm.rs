@@ -103,14 +103,7 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// a node of the own host.
     #[inline]
     pub fn inject(&mut self, to: u32, handler: u16, words: &[u32]) -> Result<(), InjectError> {
-        let wait = self.first_wait();
-        match self.context.endpoint.inject(to, handler, words, wait) {
-            Err(error) if self.is_to_wait(wait, &error) => self
-                .between_handlers(error, |endpoint, wait| {
-                    endpoint.inject(to, handler, words, wait)
-                }),
-            injected => injected,
-        }
+        self.injecting(|endpoint, wait| endpoint.inject(to, handler, words, wait))
     }
 
     /// The same if there is room, without a wait (`T 3`, injectc).
@@ -131,12 +124,52 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     /// Injects a message of bytes, up to [`Udm::bytes_max`]. Otherwise like [`Udm::inject`].
     pub fn inject_bytes(&mut self, to: u32, handler: u16, bytes: &[u8]) -> Result<(), InjectError> {
+        self.injecting(|endpoint, wait| endpoint.send(to, handler, bytes, wait))
+    }
+
+    /// Brings data into the area of a node ([`UdmOptions::area_bytes`]), from `at` on, and injects a
+    /// message of words that runs its handler when all of them are there; the handler is told their
+    /// place ([`Message::place`]). The data are the caller's again when it returns. They go as
+    /// messages of 32 KiB at most, in order with all others of this node; each waits for room as
+    /// [`Udm::inject`] does, and if one has found none in time, those before it are written there,
+    /// and no handler runs. Allocates a piece once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Udm::inject`], and [`InjectError::OutsideArea`].
+    pub fn inject_bulk(
+        &mut self,
+        to: u32,
+        handler: u16,
+        words: &[u32],
+        data: &[u8],
+        at: usize,
+    ) -> Result<(), InjectError> {
+        let bulk = self.context.endpoint.bulk(to, handler, words, data, at)?;
+        bulk.each(|piece| self.injecting(|endpoint, wait| endpoint.send_piece(to, piece, wait)))
+    }
+
+    /// The memory of this node into which others bring data.
+    #[inline]
+    pub fn area(&self) -> &[u8] {
+        &self.context.endpoint.area
+    }
+
+    /// The same, to change it. Data are written there in calls of this end point only.
+    #[inline]
+    pub fn area_mut(&mut self) -> &mut [u8] {
+        &mut self.context.endpoint.area
+    }
+
+    /// Injects, and runs handlers while there is no room where they run of themselves.
+    #[inline(always)]
+    fn injecting(
+        &mut self,
+        mut inject: impl FnMut(&mut Endpoint<H>, Wait) -> Result<(), InjectError>,
+    ) -> Result<(), InjectError> {
         let wait = self.first_wait();
-        match self.context.endpoint.send(to, handler, bytes, wait) {
-            Err(error) if self.is_to_wait(wait, &error) => self
-                .between_handlers(error, |endpoint, wait| {
-                    endpoint.send(to, handler, bytes, wait)
-                }),
+        match inject(&mut self.context.endpoint, wait) {
+            Err(error) if self.is_to_wait(wait, &error) => self.between_handlers(error, inject),
             injected => injected,
         }
     }

@@ -8,10 +8,14 @@
 static udm_t *udm;
 static uint32_t me, nodes;
 
+/* Bytes of the area of a node, for parts of four nodes. */
+enum { PART_BYTES = 50000, AREA_BYTES = 4 * PART_BYTES };
+
 static inline void open_node(int interrupts) {
     udm_options options;
     memset(&options, 0, sizeof options);
     options.interrupts = interrupts;
+    options.area_bytes = AREA_BYTES;
     GOOD(udm_open(&udm, &options));
     GOOD(udm_self(udm, &me));
     GOOD(udm_nodes(udm, &nodes));

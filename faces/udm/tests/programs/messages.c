@@ -1,9 +1,10 @@
 /* Messages of every number of words and of many lengths, from each node to each, by every form. */
 #include "job.h"
 
-enum { WORDS = 1, BYTES = 2, NONE = 4000 };
+enum { WORDS = 1, BYTES = 2, BULK = 3, NONE = 4000 };
 
-static unsigned long sum, expected, messages, bytes_seen;
+static unsigned long sum, expected, messages, bytes_seen, bulks;
+static const size_t bulk_lengths[] = {0, 1, 4096, 32768, 32769, PART_BYTES};
 
 static uint32_t value(uint32_t from, uint32_t to, size_t count, size_t at) {
     return from * 1000003u + to * 10007u + (uint32_t)count * 101u + (uint32_t)at;
@@ -17,6 +18,7 @@ static void on_words(udm_t *u, void *argument) {
     GOOD(udm_peek(u, &again));
     GOOD(udm_extract(u, &message));
     EQUAL(message.handler, WORDS);
+    EQUAL(message.bulk_bytes, 0);
     EQUAL(message.length_bytes, message.words * 4u);
     EQUAL(again.words, message.words);
     for (at = 0; at < message.words; at++) {
@@ -38,6 +40,34 @@ static void on_bytes(udm_t *u, void *argument) {
     for (at = 0; at < message.length_bytes; at++)
         EQUAL(data[at], (unsigned char)(message.source + message.length_bytes + at));
     bytes_seen += message.length_bytes;
+}
+
+/* Data of a node lie in its part of the area, and end where that ends. */
+static void on_bulk(udm_t *u, void *argument) {
+    udm_message message;
+    void *area;
+    const unsigned char *data;
+    size_t at, area_bytes;
+    (void)argument;
+    GOOD(udm_extract(u, &message));
+    GOOD(udm_bulk_area(u, &area, &area_bytes));
+    EQUAL(area_bytes, AREA_BYTES);
+    EQUAL(message.words, 2);
+    EQUAL(message.bulk_bytes, bulk_lengths[udm_word(&message, 0)]);
+    EQUAL(message.bulk_at + message.bulk_bytes, (message.source + 1) * PART_BYTES);
+    data = (const unsigned char *)area + message.bulk_at;
+    for (at = 0; at < message.bulk_bytes; at++)
+        EQUAL(data[at], (unsigned char)(message.source * 7 + message.bulk_bytes + at + (at >> 8)));
+    bulks++;
+}
+
+static void inject_bulk(uint32_t to, uint32_t number) {
+    static unsigned char data[PART_BYTES];
+    const size_t length = bulk_lengths[number];
+    const uint32_t w[] = {number, 0};
+    size_t at;
+    for (at = 0; at < length; at++) data[at] = (unsigned char)(me * 7 + length + at + (at >> 8));
+    GOOD(udm_inject_bulk(udm, to, BULK, 2, w, data, length, (me + 1) * PART_BYTES - length));
 }
 
 static udm_status by_form(uint32_t to, size_t n, const uint32_t *w, int waits) {
@@ -97,6 +127,8 @@ int main(int argc, char **argv) {
     EQUAL(nodes, atoi(argv[1]));
     GOOD(udm_on(udm, WORDS, on_words, &sum));
     GOOD(udm_on(udm, BYTES, on_bytes, NULL));
+    GOOD(udm_on(udm, BULK, on_bulk, NULL));
+    TRUE(nodes <= 4);
     GOOD(udm_barrier(udm, LONG));
     for (to = 0; to < nodes; to++) {
         GOOD(udm_bytes_max(udm, to, &most));
@@ -108,6 +140,7 @@ int main(int argc, char **argv) {
             if (lengths[n] <= most) inject_bytes(to, lengths[n]);
             else GIVES(udm_inject_bytes(udm, to, BYTES, lengths, lengths[n]), UDM_TOO_LONG, "at most");
         }
+        for (n = 0; n < sizeof bulk_lengths / sizeof *bulk_lengths; n++) inject_bulk(to, (uint32_t)n);
         /* It has no handler: it is disposed of, and counted. */
         GOOD(udm_inject0(udm, to, NONE));
     }
@@ -117,7 +150,7 @@ int main(int argc, char **argv) {
         for (n = 0; n < sizeof lengths / sizeof *lengths; n++)
             if (lengths[n] <= most) lengths_sum += 2 * lengths[n];
     }
-    UNTIL(messages == 4 * 15 * nodes && bytes_seen == lengths_sum);
+    UNTIL(messages == 4 * 15 * nodes && bytes_seen == lengths_sum && bulks == 6 * nodes);
     for (to = 0; to < nodes; to++)
         for (n = 0; n <= UDM_WORDS_MAX; n++) {
             size_t at;

@@ -36,6 +36,7 @@ static void all_give(udm_t *u, int code) {
     uint32_t number;
     uint64_t waiting;
     size_t length;
+    void *area;
     unsigned bits;
     int is;
     EQUAL(udm_self(u, &number), code);
@@ -46,6 +47,8 @@ static void all_give(udm_t *u, int code) {
     EQUAL(udm_inject_bytes(u, 0, 1, words, 5), code);
     EQUAL(udm_injectc_bytes(u, 0, 1, words, 5), code);
     EQUAL(udm_bytes_max(u, 0, &length), code);
+    EQUAL(udm_inject_bulk(u, 0, 1, 1, words, words, 5, 0), code);
+    EQUAL(udm_bulk_area(u, &area, &length), code);
     EQUAL(udm_space_available(u, 0, &length), code);
     EQUAL(udm_available(u, &is), code);
     EQUAL(udm_peek(u, &message), code);
@@ -128,12 +131,12 @@ static void arguments(void) {
     all_give((udm_t *)words, UDM_NOT_OPEN);
     all_give((udm_t *)(uintptr_t)-1, UDM_NOT_OPEN);
     /* Handlers, nodes, lengths, null. */
-    GIVES(udm_on(udm, UDM_HANDLERS_MAX, nothing, NULL), UDM_BAD_HANDLER, "4094");
-    GIVES(udm_on(udm, 65535, nothing, NULL), UDM_BAD_HANDLER, "4094");
+    GIVES(udm_on(udm, UDM_HANDLERS_MAX, nothing, NULL), UDM_BAD_HANDLER, "4093");
+    GIVES(udm_on(udm, 65535, nothing, NULL), UDM_BAD_HANDLER, "4093");
     GIVES(udm_on(udm, 1, NULL, NULL), UDM_BAD_ARGUMENT, "null");
     GOOD(udm_on(udm, UDM_HANDLERS_MAX - 1, nothing, NULL));
-    GIVES(udm_inject0(udm, 0, UDM_HANDLERS_MAX), UDM_BAD_HANDLER, "4094");
-    GIVES(udm_inject_bytes(udm, 0, UDM_HANDLERS_MAX, words, 1), UDM_BAD_HANDLER, "4094");
+    GIVES(udm_inject0(udm, 0, UDM_HANDLERS_MAX), UDM_BAD_HANDLER, "4093");
+    GIVES(udm_inject_bytes(udm, 0, UDM_HANDLERS_MAX, words, 1), UDM_BAD_HANDLER, "4093");
     GIVES(udm_inject0(udm, 1, 0), UDM_BAD_NODE, "no node 1");
     GIVES(udm_injectc0(udm, 0xffffffff, 0), UDM_BAD_NODE, "no node");
     GIVES(udm_lost(udm, 1), UDM_BAD_NODE, "no node 1");
@@ -147,6 +150,14 @@ static void arguments(void) {
     GIVES(udm_inject_bytes(udm, 0, 0, huge, 4097), UDM_TOO_LONG, "4096 at most");
     GIVES(udm_inject_bytes(udm, 0, 0, huge, (size_t)-1), UDM_BAD_ARGUMENT, "longer than memory");
     GIVES(udm_injectc_bytes(udm, 0, 0, NULL, 1), UDM_BAD_ARGUMENT, "null");
+    GIVES(udm_inject_bulk(udm, 0, UDM_HANDLERS_MAX, 0, NULL, NULL, 0, 0), UDM_BAD_HANDLER, "4093");
+    GIVES(udm_inject_bulk(udm, 1, 0, 0, NULL, NULL, 0, 0), UDM_BAD_NODE, "no node 1");
+    GIVES(udm_inject_bulk(udm, 0, 0, 15, words, words, 1, 0), UDM_TOO_LONG, "14 words");
+    GIVES(udm_inject_bulk(udm, 0, 0, 1, NULL, words, 1, 0), UDM_BAD_ARGUMENT, "null");
+    GIVES(udm_inject_bulk(udm, 0, 0, 0, NULL, NULL, 1, 0), UDM_BAD_ARGUMENT, "null");
+    GIVES(udm_inject_bulk(udm, 0, 0, 0, NULL, words, 1, AREA_BYTES), UDM_OUTSIDE, "do not lie in the area");
+    GIVES(udm_inject_bulk(udm, 0, 0, 0, NULL, words, 2, (size_t)-1), UDM_OUTSIDE, "do not lie in the area");
+    GIVES(udm_bulk_area(udm, NULL, NULL), UDM_BAD_ARGUMENT, "null");
     GIVES(udm_self(udm, NULL), UDM_BAD_ARGUMENT, "null");
     GIVES(udm_nodes(udm, NULL), UDM_BAD_ARGUMENT, "null");
     GIVES(udm_available(udm, NULL), UDM_BAD_ARGUMENT, "null");
@@ -186,7 +197,7 @@ static void calls_all(udm_t *u, void *argument) {
     GIVES(udm_close(u), UDM_IN_HANDLER, "returned");
     GIVES(udm_inject0(u, 9, 1), UDM_BAD_NODE, "no node");
     GIVES(udm_inject(u, 0, 1, 15, words), UDM_TOO_LONG, "14 words");
-    GIVES(udm_inject0(u, 0, UDM_HANDLERS_MAX), UDM_BAD_HANDLER, "4094");
+    GIVES(udm_inject0(u, 0, UDM_HANDLERS_MAX), UDM_BAD_HANDLER, "4093");
     GIVES(udm_beginatom(u, 8), UDM_PROTECTION, "bit");
     GIVES(udm_spawn(u, NULL, NULL), UDM_BAD_ARGUMENT, "null");
     GOOD(udm_next_event(u, &event));

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::transport::Return;
+use hamlyn::ticket::TICKET_BYTES;
 use hamlyn::{Address, Ticket, Wait};
-use hamlyn_udm::{Error, Event, Group, GroupOptions, InjectError, Udm, UdmOptions};
+use hamlyn_udm::{Error, Event, Group, GroupOptions, HANDLERS_MAX, InjectError, Udm, UdmOptions};
 
 use crate::world::{LONG, adds, serve_until};
 use crate::{World, open_unnamed};
@@ -63,6 +64,11 @@ pub(crate) fn a_node_that_ends_is_lost_by_name(world: World) {
     });
 }
 
+/// The ticket of the port that an end point offers.
+fn ticket_of(offer: &[u8]) -> Ticket {
+    Ticket::from_bytes(&offer[..TICKET_BYTES]).unwrap()
+}
+
 /// A node whose link has ended is lost, also if its interface makes another one: whatever was under
 /// way over the first is not known.
 pub(crate) fn a_node_that_links_anew_is_lost(world: World) {
@@ -83,10 +89,9 @@ pub(crate) fn a_node_that_links_anew_is_lost(world: World) {
             let mut session = manager.session();
             let address = Address::Name(&names[1]);
             let ticket = session.ask(address, "udm.main", LONG).unwrap();
-            let ticket = Ticket::from_bytes(&ticket).unwrap();
             let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
             links.into_iter().for_each(|link| session.disconnect(link));
-            let to = session.target(&ticket, LONG).unwrap();
+            let to = session.target(&ticket_of(&ticket), LONG).unwrap();
             session.send_message(&to, 0, &[], LONG).unwrap();
             assert!(session.flush(LONG).unwrap());
         }
@@ -127,8 +132,7 @@ pub(crate) fn strangers_reach_no_handler(world: World) {
                 "udm.main",
                 LONG,
             );
-            let ticket = Ticket::from_bytes(&ticket.unwrap()).unwrap();
-            let to = session.target(&ticket, LONG).unwrap();
+            let to = session.target(&ticket_of(&ticket.unwrap()), LONG).unwrap();
             session.send_message(&to, 0, b"let me in", LONG).unwrap();
             session.fence(LONG).unwrap();
             drop(session);
@@ -213,5 +217,76 @@ pub(crate) fn a_dropped_end_point_refuses(world: World) {
         let mut again = Udm::open(&group, "third", options, (), LONG).unwrap();
         again.barrier(LONG).unwrap();
         assert!(first.flush(LONG).unwrap());
+    });
+}
+
+/// A sender that does not follow the rules changes nothing beyond its data, and runs no handler.
+pub(crate) fn data_that_are_none_are_counted(world: World) {
+    world.place.run(2, &|manager, number, names| {
+        let options = GroupOptions {
+            name: "cases".into(),
+            me: number as u32,
+            addresses: names.to_vec(),
+        };
+        let group = Group::new(manager.clone(), options).unwrap();
+        let area_bytes = 64;
+        let options = UdmOptions {
+            area_bytes,
+            ..UdmOptions::default()
+        };
+        let mut udm = Udm::open(&group, "main", options, 0_u32, LONG).unwrap();
+        adds(&mut udm, 0, 1);
+        udm.barrier(LONG).unwrap();
+        if number == 0 {
+            let layer = HANDLERS_MAX + 1;
+            // Handler, bytes of words, zero, begin, place, words, data.
+            let piece = |handler: u16, words: u16, begin: u64, at: u64, rest: &[u8]| {
+                let mut bytes = Vec::new();
+                bytes.extend_from_slice(&handler.to_le_bytes());
+                bytes.extend_from_slice(&words.to_le_bytes());
+                bytes.extend_from_slice(&[0; 4]);
+                bytes.extend_from_slice(&begin.to_le_bytes());
+                bytes.extend_from_slice(&at.to_le_bytes());
+                bytes.extend_from_slice(rest);
+                bytes
+            };
+            let bad = [
+                Vec::new(),
+                piece(0, 0, 0, 0, &[])[..23].to_vec(),
+                piece(0, 0, 0, 61, &[1; 4]),
+                piece(0, 0, 0, u64::MAX, &[1; 4]),
+                piece(0, 0, u64::MAX - 1, u64::MAX - 1, &[1; 4]),
+                piece(0, 0, 9, 8, &[1; 4]),
+                piece(0, 60, 0, 0, &[1; 64]),
+                piece(0, 4, 0, 0, &[1; 3]),
+                piece(HANDLERS_MAX, 0, 0, 0, &[1; 4]),
+                piece(HANDLERS_MAX + 1, 0, 0, 0, &[1; 4]),
+            ];
+            let mut session = manager.session();
+            let offer = session.ask(Address::Name(&names[1]), "udm.main", LONG);
+            let mut ticket = ticket_of(&offer.unwrap());
+            // That of the group.
+            let sum = ring::digest::digest(&ring::digest::SHA256, b"cases");
+            ticket.base = u64::from_le_bytes(sum.as_ref()[..8].try_into().unwrap());
+            let to = session.target(&ticket, LONG).unwrap();
+            // Between hosts messages have numbers, of which the barrier had the first.
+            let is_far = session.connection_state(to.link()).is_some();
+            for (number, bytes) in (1_u32..).zip(&bad) {
+                let numbered = [&number.to_le_bytes()[..], bytes].concat();
+                let bytes = if is_far { &numbered } else { bytes };
+                session.send_message(&to, layer, bytes, LONG).unwrap();
+            }
+            assert!(session.flush(LONG).unwrap());
+            drop(session);
+            while udm.lost(1).is_none() {
+                udm.serve(Wait::millis(10)).unwrap();
+            }
+            return;
+        }
+        while udm.statistics().wrong < 10 {
+            udm.serve(Wait::millis(10)).unwrap();
+        }
+        assert_eq!((*udm.state(), udm.statistics().wrong), (0, 10));
+        assert!(udm.area().iter().all(|byte| *byte == 0));
     });
 }

@@ -4,7 +4,7 @@ use hamlyn::Wait;
 use hamlyn_udm::{BYTES_MAX, HANDLERS_MAX, InjectError, Udm, UdmOptions, WORDS_MAX};
 
 use crate::World;
-use crate::world::{LONG, adds, serve_until};
+use crate::world::{LONG, Node, adds, serve_until};
 
 /// A sequence of words that differs for each number and length.
 fn words(number: usize) -> Vec<u32> {
@@ -251,4 +251,83 @@ pub(crate) fn handlers_that_nobody_has_set_are_counted(world: World) {
             assert_eq!(udm.statistics().unhandled, 2);
         },
     );
+}
+
+/// Data of every length lie in the area, whole, when the handler runs, and words come with them.
+pub(crate) fn data_lie_in_the_area_before_their_handler_runs(world: World) {
+    const AREA_BYTES: usize = 300_000;
+    const LENGTHS: [usize; 9] = [
+        0,
+        1,
+        7,
+        4_096,
+        32_767,
+        32_768,
+        32_769,
+        100_000,
+        AREA_BYTES - 5,
+    ];
+    let options = UdmOptions {
+        area_bytes: AREA_BYTES,
+        ..UdmOptions::default()
+    };
+    let filled = |length: usize, seed: usize| -> Vec<u8> {
+        let byte = |at: usize| (at * 31 + seed * 7 + (at >> 8)) as u8;
+        (0..length).map(byte).collect()
+    };
+    world.run(2, options, Vec::new, |udm: &mut Node<Vec<usize>>| {
+        udm.on(3, move |arrival| {
+            let place = arrival.peek().place().unwrap();
+            let mut call = arrival.extract();
+            let (number, words) = (call.word(1) as usize, call.message().words());
+            assert_eq!((call.word(0), words), (77, 2));
+            let at = if number % 2 == 0 { 0 } else { 5 };
+            assert_eq!(place, at..at + LENGTHS[number]);
+            let (data, had) = call.data();
+            assert!(data == filled(LENGTHS[number], number), "{number}");
+            had.push(number);
+            call
+        })
+        .unwrap();
+        udm.on(4, |arrival| {
+            assert_eq!(arrival.peek().place(), None);
+            let mut call = arrival.extract();
+            assert_eq!(call.data().0, []);
+            call.state().push(usize::MAX);
+            call
+        })
+        .unwrap();
+        udm.barrier(LONG).unwrap();
+        if udm.me() == 0 {
+            for (number, length) in LENGTHS.into_iter().enumerate() {
+                let at = if number % 2 == 0 { 0 } else { 5 };
+                let data = filled(length, number);
+                udm.inject_bulk(1, 3, &[77, number as u32], &data, at)
+                    .unwrap();
+                udm.inject(1, 4, &[]).unwrap();
+            }
+            for (at, length_bytes) in [(AREA_BYTES, 1), (usize::MAX, 1), (1, AREA_BYTES)] {
+                let data = vec![0; length_bytes];
+                let sent = udm.inject_bulk(1, 3, &[], &data, at);
+                let outside = InjectError::OutsideArea {
+                    to: 1,
+                    at,
+                    length_bytes,
+                    area_bytes: AREA_BYTES as u64,
+                };
+                assert_eq!(sent, Err(outside));
+            }
+            let many = udm.inject_bulk(1, 3, &[0; 15], &[], 0);
+            assert!(matches!(many, Err(InjectError::TooLong { .. })), "{many:?}");
+            let none = udm.inject_bulk(1, HANDLERS_MAX, &[], &[], 0);
+            assert!(matches!(none, Err(InjectError::BadHandler { .. })));
+            let none = udm.inject_bulk(2, 3, &[], &[], 0);
+            assert!(matches!(none, Err(InjectError::NoSuchNode { .. })));
+        } else {
+            let all = (0..LENGTHS.len()).flat_map(|number| [number, usize::MAX]);
+            let all: Vec<usize> = all.collect();
+            serve_until(udm, |had| had.len() == all.len());
+            assert_eq!(*udm.state(), all);
+        }
+    });
 }

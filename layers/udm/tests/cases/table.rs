@@ -5,6 +5,7 @@ in_every_place! {
     messages::bytes_of_every_length_arrive,
     messages::messages_of_one_node_are_in_order,
     messages::all_nodes_flood_each_other,
+    messages::data_lie_in_the_area_before_their_handler_runs,
     messages::end_points_of_a_group_are_apart,
     messages::barriers_separate_phases,
     messages::what_cannot_be_sent_is_refused_by_name,
@@ -23,6 +24,7 @@ in_every_place! {
     ends::a_node_that_ends_is_lost_by_name,
     ends::a_node_that_links_anew_is_lost,
     ends::strangers_reach_no_handler,
+    ends::data_that_are_none_are_counted,
     ends::other_groups_are_refused,
     ends::a_dropped_end_point_refuses,
 }
