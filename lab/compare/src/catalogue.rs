@@ -6,10 +6,10 @@ mod libraries;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::figure::Figure;
-pub(crate) use libraries::LIBRARIES;
+pub(crate) use libraries::{LIBRARIES, of_c};
 
 /// Peers that are installed and built together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +36,16 @@ pub(crate) enum Build {
     },
     /// A package of this workspace.
     Cargo { package: &'static str },
-    /// `peers/splitc/splitc.c`, with the library and headers of Split-C of the product.
-    SplitC,
+    /// `peers/<source>/<source>.c`, with a library in C of the product, and its headers.
+    Face {
+        package: &'static str,
+        source: &'static str,
+        /// The folder of its headers, in the product.
+        headers: &'static str,
+        libraries: &'static [&'static str],
+    },
+    /// `peers/gasnet/gasnet.c`, with a library of GASNet-EX and the C library of a later Debian.
+    Gasnet { conduit: &'static str },
     /// A directory with a `pom.xml` and one class.
     Java { directory: &'static str },
     /// Nothing.
@@ -165,7 +173,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// Whether it is one of ours.
     pub(crate) fn is_ours(&self) -> bool {
-        self.library == HAMLYN
+        [HAMLYN, crate::active::IN_C].contains(&self.library)
     }
 
     /// Whether it is the machine itself.
@@ -228,6 +236,7 @@ impl Peer {
     pub(crate) fn reference(&self, figure: Figure) -> &'static str {
         match figure {
             Figure::Loaned { .. } => LOANS,
+            Figure::Active(_) => crate::active::REFERENCE,
             _ => self.waits.reference(),
         }
     }
@@ -235,7 +244,7 @@ impl Peer {
     /// Whether it is one of those that others are compared with, and so measured beside each of
     /// them.
     pub(crate) fn is_reference(&self) -> bool {
-        [REFERENCE, SLEEPING, LOANS].contains(&self.name)
+        [REFERENCE, SLEEPING, LOANS, crate::active::REFERENCE].contains(&self.name)
     }
 
     /// Whether that figure is measured of it.
@@ -244,6 +253,8 @@ impl Peer {
             Figure::Loaned { .. } => self.loans,
             Figure::Senders { .. } => self.crowd,
             Figure::OneWay { .. } | Figure::Rate { .. } | Figure::Bandwidth { .. } => !self.loans,
+            // Only of peers of which nothing else is.
+            Figure::Active(_) => true,
         }
     }
 
@@ -333,6 +344,23 @@ impl Places {
     /// Where programs are put that Cargo does not build.
     pub(crate) fn built(&self) -> PathBuf {
         self.binaries.join("peers")
+    }
+
+    /// Packages of Debian's next release, unpacked (`install`).
+    pub(crate) fn later_debian(&self) -> PathBuf {
+        self.built().join("debian")
+    }
+}
+
+/// The program of the peer of that name.
+pub(crate) fn program<'a>(peers: &'a [Peer], name: &str) -> Result<&'a Program> {
+    let peer = peers
+        .iter()
+        .find(|peer| peer.name == name)
+        .context("not in the catalogue")?;
+    match &peer.means {
+        Means::Session(program) => Ok(program),
+        Means::Perftest { .. } => bail!("{name} takes no orders"),
     }
 }
 

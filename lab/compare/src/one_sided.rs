@@ -54,7 +54,12 @@ const LIBRARIES: &[Library] = &[
     Library {
         name: "splitc",
         label: "Split-C of Hamlyn",
-        build: Build::SplitC,
+        build: Build::Face {
+            package: "hamlyn-splitc-c",
+            source: "splitc",
+            headers: "faces/splitc/include",
+            libraries: &["-no-pie", "-lsplitc"],
+        },
         version: &["git", "describe", "--always", "--dirty"],
     },
     Library {

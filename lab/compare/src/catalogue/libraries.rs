@@ -2,7 +2,8 @@
 
 use super::{Build, HAMLYN, Library, MACHINE};
 
-const fn c(source: &'static str, libraries: &'static [&'static str]) -> Build {
+/// A program in C, from the source of that name.
+pub(crate) const fn of_c(source: &'static str, libraries: &'static [&'static str]) -> Build {
     Build::C {
         compiler: "cc",
         source,
@@ -15,7 +16,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: MACHINE,
         label: "the machine itself",
-        build: c("raw", &[]),
+        build: of_c("raw", &[]),
         version: &["uname", "-r"],
     },
     Library {
@@ -35,7 +36,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: "libfabric",
         label: "libfabric shm",
-        build: c("libfabric", &["-lfabric"]),
+        build: of_c("libfabric", &["-lfabric"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libfabric-dev"],
     },
     Library {
@@ -93,19 +94,19 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: "zeromq",
         label: "ZeroMQ",
-        build: c("zeromq", &["-lzmq"]),
+        build: of_c("zeromq", &["-lzmq"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libzmq3-dev"],
     },
     Library {
         name: "nng",
         label: "nng",
-        build: c("nng", &["-lnng"]),
+        build: of_c("nng", &["-lnng"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libnng-dev"],
     },
     Library {
         name: "kernel",
         label: "UNIX sockets, pipes",
-        build: c("kernel", &[]),
+        build: of_c("kernel", &[]),
         version: &["uname", "-r"],
     },
     Library {

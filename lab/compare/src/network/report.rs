@@ -133,6 +133,7 @@ fn name(figure: Figure) -> String {
         Figure::Rate { .. } | Figure::Senders { .. } => format!("{size}, million a second"),
         Figure::Bandwidth { .. } => format!("{size}, GB/s"),
         Figure::Loaned { .. } => format!("{size} loaned, µs"),
+        Figure::Active(_) => format!("{size}, active message"),
     }
 }
 

@@ -47,6 +47,7 @@ impl Loans {
             role: session.role,
             order: None,
             readers: 0,
+            category: None,
             is_connected: false,
             publisher: None,
             subscribers: Vec::new(),

@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use hamlyn::engine::slot::Rights;
-use hamlyn::region::SharedOptions;
 use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::{Address, Supply};
 use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, Width};
-use hamlyn::{
-    Access, Area, Holders, Manager, ManagerOptions, NewSlot, RegionTicket, Ticket, Wait,
-};
+use hamlyn::region::SharedOptions;
+use hamlyn::{Access, Area, Holders, Manager, ManagerOptions, NewSlot, RegionTicket, Ticket, Wait};
 
 const BYTES_MAX: usize = 65_536;
 /// Of the words that all use, in the memory of process 0.
