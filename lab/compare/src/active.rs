@@ -274,7 +274,7 @@ pub(crate) fn show(check: bool, places: &Places) -> Result<()> {
 /// The tables without quartiles.
 fn short(report: &Report) -> String {
     let mut text = format!(
-        "Measured {}. {}After ×, the median of the multiples of the first row. **Bold**: ahead of all of ours, *italic*: of the first row only. Versions: {}.\n",
+        "Measured {}. {}After ×, the median of the multiples of the first row. **Bold**: ahead of all of ours, *italic*: of the first row only. ~: the machine never kept still. Quartiles: [am.md](../lab/compare/results/am.md); each figure as JSON: [am.json](../lab/compare/results/am.json).\n\nVersions: {}.\n",
         report.circumstances.told(),
         table::stillness(report).replace('\n', " "),
         report.circumstances.versions(),

@@ -69,7 +69,7 @@ fn failures_are_shown_with_their_reasons() {
         "{text}"
     );
     assert!(text.contains("16 B: it broke"), "{text}");
-    let text = terminal(&report());
+    let text = terminal(&report(), &tables());
     assert!(text.contains("failed: nng ipc: no package"), "{text}");
 }
 

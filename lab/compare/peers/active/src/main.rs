@@ -411,3 +411,74 @@ impl Peer for Active {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(category: Category, size_bytes: usize) -> State {
+        let area = Area::shared(SharedOptions::reserved(SEGMENT_BYTES)).unwrap();
+        let state = State::new(area);
+        let order = Order {
+            is_latency: false,
+            size_bytes,
+            count: 100,
+            senders: 1,
+            is_fresh: false,
+            readers: 0,
+            category: Some(category),
+        };
+        state.begin(&order, category);
+        state
+    }
+
+    #[test]
+    fn each_number_counts_once_in_any_order() {
+        let state = state(Category::Short, 8);
+        for number in (0..100).rev() {
+            state.arrived_short(&state.arguments(number)[..8]);
+        }
+        assert_eq!((state.came.get(), state.right.get()), (100, 100));
+        // Again, beyond the last, of another length, and damaged.
+        state.arrived_short(&state.arguments(5)[..8]);
+        state.arrived_short(&state.arguments(100)[..8]);
+        state.arrived_short(&state.arguments(5)[..7]);
+        state.arrived_short(&[5, 0, 0, 0, 0, 0, 0, 6]);
+        state.arrived_short(&[]);
+        assert_eq!((state.came.get(), state.right.get()), (105, 100));
+    }
+
+    #[test]
+    fn requests_without_arguments_are_counted() {
+        let state = state(Category::Short, 0);
+        state.arrived_short(&[]);
+        state.arrived_short(&[1]);
+        assert_eq!((state.came.get(), state.right.get()), (2, 1));
+    }
+
+    #[test]
+    fn data_carry_their_number_at_both_ends() {
+        let state = state(Category::Medium, 1024);
+        let good = state.with_data(7, <[u8]>::to_vec);
+        let mut torn = state.with_data(8, <[u8]>::to_vec);
+        torn[1023] ^= 1;
+        let mut of_nobody = good.clone();
+        Stamp::of(2, 7).write(&mut of_nobody);
+        for (data, right) in [(&good, 1), (&good, 1), (&torn, 1), (&of_nobody, 1)] {
+            state.arrived_data(Stamp::read(data), data.len());
+            assert_eq!(state.right.get(), right);
+        }
+        state.arrived_data(Stamp::read(&state.with_data(9, <[u8]>::to_vec)), 1000);
+        assert_eq!((state.came.get(), state.right.get()), (5, 1));
+    }
+
+    #[test]
+    fn buffers_are_as_many_as_in_c() {
+        for (size, buffers) in [(8, 64), (16 << 10, 16), (64 << 10, 4), (1 << 20, 4)] {
+            let state = state(Category::Long, size);
+            assert_eq!(state.buffers.get(), buffers, "{size}");
+            assert_eq!(state.batch(), buffers as u64 / 4);
+            assert_eq!(state.place(buffers as u64 + 1), size);
+        }
+    }
+}
