@@ -12,7 +12,9 @@ use anyhow::{Context, Result, ensure};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::catalogue::{self, Build, HAMLYN, Library, MACHINE, Peer, Places, RAW, Waits};
+use crate::catalogue::{
+    self, AM, Build, GASNET, HAMLYN, IN_C, Library, MACHINE, Peer, Places, RAW, UCX_AM, Waits,
+};
 use crate::figure::{Active, Category, Figure, size_name};
 use crate::pin::Cores;
 use crate::prepare;
@@ -22,13 +24,6 @@ use crate::record::{Cell, Circumstances, Report};
 use crate::run::{self, Effort, Group};
 use crate::short_table::Markers;
 use crate::table::{self, Section, Tables};
-
-/// With which every other one is compared.
-pub(crate) const REFERENCE: &str = "hamlyn_am";
-/// The library of ours in C.
-pub(crate) const IN_C: &str = "hamlyn_c";
-const GASNET: &str = "gasnet";
-const UCX: &str = "ucx_am";
 
 const ARGUMENTS: [usize; 4] = [0, 4, 8, 16];
 /// The last is the longest that all of them take: `am.h` has 65,000 bytes, GASNet-EX 65,416.
@@ -55,7 +50,7 @@ const LIBRARIES: &[Library] = &[
         name: HAMLYN,
         label: "Hamlyn, Rust",
         build: Build::Cargo {
-            package: "compare-active",
+            packages: &["compare-active"],
         },
         version: &["git", "describe", "--always", "--dirty"],
     },
@@ -70,18 +65,8 @@ const LIBRARIES: &[Library] = &[
         },
         version: &["git", "describe", "--always", "--dirty"],
     },
-    Library {
-        name: GASNET,
-        label: "GASNet-EX",
-        build: Build::Gasnet { conduit: "smp" },
-        version: &["sh", "-c", "cat \"$COMPARE_BUILT/debian/version\""],
-    },
-    Library {
-        name: UCX,
-        label: "UCX active messages",
-        build: catalogue::of_c("ucx_am", &["-lucp", "-lucs"]),
-        version: &["dpkg-query", "-W", "-f", "${Version}", "libucx-dev"],
-    },
+    GASNET,
+    UCX_AM,
 ];
 
 /// All that can be compared, ours first. Why each is run that way is in `lab/compare/README.md`.
@@ -89,20 +74,23 @@ fn catalogue(places: &Places) -> Vec<Peer> {
     let built = |name: &str| vec![catalogue::word(&places.built().join(name))];
     let ours = vec![catalogue::word(&places.binaries.join("compare-active"))];
     let ucx = |name, label, transports| {
-        Peer::each(UCX, name, label, built("ucx_am"), "am").environment(transports)
+        Peer::each(UCX_AM.name, name, label, built("ucx_am"), "am")
+            .active()
+            .environment(transports)
     };
     vec![
-        Peer::each(HAMLYN, REFERENCE, "Hamlyn, Rust", ours, "am"),
-        Peer::each(IN_C, "hamlyn_am_c", "Hamlyn, C", built("am"), "am"),
+        Peer::each(HAMLYN, AM, "Hamlyn, Rust", ours, "am").active(),
+        Peer::each(IN_C, "hamlyn_am_c", "Hamlyn, C", built("am"), "am").active(),
         Peer::each(MACHINE, RAW, "the machine itself", built("raw"), "raw"),
         Peer::each(
-            GASNET,
+            GASNET.name,
             "gasnet_smp",
             "GASNet-EX smp",
             built("gasnet_smp"),
             "smp",
         )
         .launched()
+        .active()
         .environment(&[("GASNET_PSHM_NODES", "2")]),
         ucx("ucx_am", "UCX", &[("UCX_TLS", "posix,self")]),
         ucx("ucx_am_cma", "UCX, cma", &[("UCX_TLS", "posix,cma,self")]),
@@ -170,7 +158,7 @@ pub(crate) fn compare(
         figures: figures(),
         senders: 1,
         name: "active messages",
-        reference: REFERENCE,
+        reference: AM,
         peers: all.iter().filter(has).filter(is_measured).collect(),
         share: 1.0,
     };
@@ -199,7 +187,7 @@ pub(crate) fn time_max(quick: bool) -> Duration {
 /// Every figure, as one JSON object.
 pub(crate) fn json(report: &Report) -> Result<String> {
     let mut value = report.json(&figures());
-    value["reference"] = json!(REFERENCE);
+    value["reference"] = json!(AM);
     if let Some(object) = value.as_object_mut() {
         object.remove("reference_of_those_that_sleep");
     }

@@ -154,7 +154,8 @@ struct Am {
 struct Network {
     #[command(flatten)]
     run: Run,
-    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic.
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic,
+    /// ucx_am, gasnet.
     /// Ours is always there.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,

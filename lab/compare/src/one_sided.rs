@@ -47,7 +47,7 @@ const LIBRARIES: &[Library] = &[
         name: HAMLYN,
         label: "Hamlyn",
         build: Build::Cargo {
-            package: "compare-one-sided",
+            packages: &["compare-one-sided"],
         },
         version: &["git", "describe", "--always", "--dirty"],
     },

@@ -62,9 +62,10 @@ fn prepare(library: &Library, places: &Places, install: bool) -> Result<String> 
                 .args(libraries))
             .context("it does not compile")?;
         }
-        Build::Cargo { package } => {
+        Build::Cargo { packages } => {
             run(cargo()
-                .args(["build", "--release", "--quiet", "--package", package])
+                .args(["build", "--release", "--quiet"])
+                .args(packages.iter().flat_map(|package| ["--package", package]))
                 .arg("--manifest-path")
                 .arg(places.compare.join("Cargo.toml")))
             .context("it does not build")?;
@@ -121,6 +122,11 @@ fn gasnet(conduit: &str, places: &Places) -> Result<()> {
     let library = tree.join("usr/lib/x86_64-linux-gnu");
     let headers = tree.join("usr/include/x86_64-linux-gnu");
     let loader = tree.join("usr/lib64/ld-linux-x86-64.so.2");
+    // Its conduit over UDP is in C++.
+    let libraries: &[&str] = match conduit {
+        "udp" => &["-lamudp", "-l:libstdc++.so.6"],
+        _ => &[],
+    };
     run(Command::new("cc")
         .arg(joined("--sysroot=", &tree))
         .args(OF_C)
@@ -134,6 +140,7 @@ fn gasnet(conduit: &str, places: &Places) -> Result<()> {
         .arg("-L")
         .arg(&library)
         .arg(format!("-lgasnet-{conduit}-seq"))
+        .args(libraries)
         .arg("-lm")
         .arg(joined("-Wl,--dynamic-linker=", &loader))
         .arg(joined("-Wl,-rpath,", &library)))

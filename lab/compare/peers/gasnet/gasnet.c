@@ -34,6 +34,7 @@ static const char *peer_supports(const struct order *order) {
   if (order->latency && order->category == LONG) return "round trips of long messages are not measured";
   if (order->category == MEDIUM && (order->size > gex_AM_LUBRequestMedium() || order->size > gex_AM_LUBReplyMedium()))
     return "longer than a medium message";
+  if (order->category == LONG && order->size > gex_AM_LUBRequestLong()) return "longer than a long message";
   return NULL;
 }
 

@@ -23,7 +23,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
         name: HAMLYN,
         label: "Hamlyn",
         build: Build::Cargo {
-            package: "compare-hamlyn",
+            packages: &["compare-hamlyn"],
         },
         version: &["git", "describe", "--always", "--dirty"],
     },
@@ -76,7 +76,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
         name: "iceoryx2",
         label: "iceoryx2",
         build: Build::Cargo {
-            package: "compare-iceoryx2",
+            packages: &["compare-iceoryx2"],
         },
         version: &["cargo", "pkgid", "iceoryx2"],
     },
@@ -116,3 +116,18 @@ pub(crate) const LIBRARIES: &[Library] = &[
         version: &["python3", "--version"],
     },
 ];
+
+/// GASNet-EX, of a later Debian.
+pub(crate) const GASNET: Library = Library {
+    name: "gasnet",
+    label: "GASNet-EX",
+    build: Build::Gasnet { conduit: "smp" },
+    version: &["sh", "-c", "cat \"$COMPARE_BUILT/debian/version\""],
+};
+/// UCX with handlers of ours.
+pub(crate) const UCX_AM: Library = Library {
+    name: "ucx_am",
+    label: "UCX active messages",
+    build: of_c("ucx_am", &["-lucp", "-lucs"]),
+    version: &["dpkg-query", "-W", "-f", "${Version}", "libucx-dev"],
+};

@@ -47,7 +47,6 @@ impl Loans {
             role: session.role,
             order: None,
             readers: 0,
-            category: None,
             is_connected: false,
             publisher: None,
             subscribers: Vec::new(),
