@@ -1,5 +1,5 @@
-/* GASNet-EX: its Active Messages, over the conduit that it was compiled for. The smp conduit makes both processes from
- * one; the udp conduit, too, and its messages then go over the loopback. */
+/* GASNet-EX: its Active Messages, over the conduit that it was compiled for. It makes both processes
+ * from one: the smp conduit by fork, the udp conduit by a command. */
 #include <gasnetex.h>
 
 #include "../harness/active.h"
@@ -42,7 +42,8 @@ static void peer_request(const char *data, size_t place) {
   size_t size = session.order.size;
   switch (session.order.category) {
     case SHORT:
-#define REQUEST(N) check(APPLY(gex_AM_RequestShort##N, team, other, REQUESTED + number_of(N), 0 GIVEN_##N(gex_AM_Arg_t)), "a request")
+#define REQUEST(N) \
+  check(APPLY(gex_AM_RequestShort##N, team, other, REQUESTED + number_of(N), 0 GIVEN_##N(gex_AM_Arg_t)), "a request")
       FOR_ARGUMENTS(REQUEST)
       break;
     case MEDIUM:

@@ -1,29 +1,32 @@
-/* The figures of Active Messages, once for all peers in C. A peer defines, before it includes this file:
+/* The figures of Active Messages, once for all peers in C. A peer defines, after it has included this
+ * file:
  *
  *   peer_supports(order)       NULL, or why it cannot do that
- *   peer_request(data, place)  one request as `session.order` says, to the other: arguments from `active.arguments`, or
- *                              that data for the handler, or for that place of the other's segment; it may wait
+ *   peer_request(data, place)  one request to the other, as `session.order` says: with arguments from
+ *                              `active.arguments`, or that data for the handler, or for that place
+ *                              of the other's segment; it may wait
  *   peer_ask()                 a request without arguments, for which the other calls active_asked
  *   peer_progress()            runs the handlers of what is there
- *   peer_free(sent)            the buffers of all but the last requests can be used again; called before each request
+ *   peer_free(turn)            before that request: has buffers of messages of before free again
  *   peer_settle()              all that was sent has left
+ *   peer_reply(token, data)    the reply to a request, as `session.order` says
+ *   peer_answer(token)         a reply without arguments
  *
  * and its handlers call
  *
- *   active_requested(token, message)   for a request; it may reply, by
- *       peer_reply(token, data)        like `session.order` says
- *       peer_answer(token)             a reply without arguments
+ *   active_requested(token, message)   for a request; it may call the last two
  *   active_replied(message)            for such a reply
  *   active_asked(token)
  *   active_answered()                  for an answer
  *
- * Arguments are numbers of 32 bits; the first and the last carry the number of the message, as the first and the last
- * word of data do. Active messages may arrive in any order, so each number counts once; a request without arguments is
- * only counted.
+ * Arguments are numbers of 32 bits; the first and the last carry the number of the message, as the
+ * first and the last word of data do. Active messages may arrive in any order, so each number counts
+ * once; a request without arguments is only counted.
  *
- * Requests of long messages go to places that are used again. So the receiver answers each fourth part of them, and the
- * sender waits with the next round for that. When all have come the receiver asks, and the sender answers: so both have
- * run the handlers of all that was sent before the next order. */
+ * Requests of long messages go to places that are used again. So the receiver answers each fourth
+ * part of them, and the sender waits with the next round for that. When all have come the receiver
+ * asks, and the sender answers: so both have run the handlers of all that was sent before the next
+ * order. */
 #ifndef COMPARE_ACTIVE_H
 #define COMPARE_ACTIVE_H
 
@@ -130,12 +133,6 @@ static inline void request(uint64_t turn) {
   peer_request(data, turn % active.buffers * session.order.size);
 }
 
-static void answer_order(uint64_t begin_ns, uint64_t end_ns) {
-  fprintf(session.answers, "{\"begin_ns\":%llu,\"end_ns\":%llu,\"checked\":%llu}\n", (unsigned long long)begin_ns,
-          (unsigned long long)end_ns, (unsigned long long)active.right);
-  fflush(session.answers);
-}
-
 static void receive_all(void) {
   uint64_t count = session.order.count;
   say("{\"ready\":true}");
@@ -148,7 +145,7 @@ static void receive_all(void) {
   peer_ask();
   while (active.answers == 0) peer_progress();
   peer_settle();
-  answer_order(begin, end);
+  answer(begin, end, active.right);
 }
 
 static void send_all(void) {
@@ -169,7 +166,7 @@ static void send_all(void) {
   uint64_t answers = order->category == LONG ? order->count / active.batch : 0;
   while (!active.over || active.answers < answers) peer_progress();
   peer_settle();
-  answer_order(begin, end);
+  answer(begin, end, active.right);
 }
 
 /* Says that it is there, then does as it is told until there are no more orders. */
@@ -180,8 +177,7 @@ static void active_figures(void) {
     const struct order *order = &session.order;
     const char *reason = order->category == PLAIN ? "active messages only" : peer_supports(order);
     if (reason) {
-      fprintf(session.answers, "{\"unsupported\":\"%s\"}\n", reason);
-      fflush(session.answers);
+      answer_unsupported(reason);
       continue;
     }
     if (order->category == LONG && order->size * buffers_of(order->size) > ACTIVE_SEGMENT_BYTES) fail("too long");
@@ -201,7 +197,8 @@ static void active_figures(void) {
   }
 }
 
-/* Of the forms with so many arguments: parameters of handlers, the message that they are, and arguments that are sent. */
+/* Of the forms with so many arguments: parameters of handlers, the message that they are, and
+ * arguments that are sent. */
 #define UNUSED __attribute__((unused))
 #define PARAMETERS_0(T)
 #define PARAMETERS_4(T) , T a0, T a1 UNUSED, T a2 UNUSED, T a3 UNUSED
@@ -218,7 +215,8 @@ static void active_figures(void) {
 #define GIVEN_4(T) , GIVEN(T, 0), GIVEN(T, 1), GIVEN(T, 2), GIVEN(T, 3)
 #define GIVEN_8(T) GIVEN_4(T), GIVEN(T, 4), GIVEN(T, 5), GIVEN(T, 6), GIVEN(T, 7)
 #define GIVEN_16(T) \
-  GIVEN_8(T), GIVEN(T, 8), GIVEN(T, 9), GIVEN(T, 10), GIVEN(T, 11), GIVEN(T, 12), GIVEN(T, 13), GIVEN(T, 14), GIVEN(T, 15)
+  GIVEN_8(T), GIVEN(T, 8), GIVEN(T, 9), GIVEN(T, 10), GIVEN(T, 11), GIVEN(T, 12), GIVEN(T, 13), GIVEN(T, 14), \
+      GIVEN(T, 15)
 /* Lets arguments be macros that are several. */
 #define APPLY(f, ...) f(__VA_ARGS__)
 /* The form for the size of a short message. */
@@ -230,6 +228,6 @@ static void active_figures(void) {
     case 16: FORM(16); break; \
     default: fail("%zu arguments", session.order.size); \
   }
-static inline int number_of(size_t arguments) { return arguments == 0 ? 0 : arguments == 4 ? 1 : arguments == 8 ? 2 : 3; }
+static inline int number_of(size_t arguments) { return arguments < 8 ? arguments / 4 : arguments < 16 ? 2 : 3; }
 
 #endif

@@ -161,6 +161,17 @@ static void say(const char *text) {
   fflush(session.answers);
 }
 
+__attribute__((unused)) static void answer(uint64_t begin_ns, uint64_t end_ns, uint64_t checked) {
+  fprintf(session.answers, "{\"begin_ns\":%llu,\"end_ns\":%llu,\"checked\":%llu}\n", (unsigned long long)begin_ns,
+          (unsigned long long)end_ns, (unsigned long long)checked);
+  fflush(session.answers);
+}
+
+__attribute__((unused)) static void answer_unsupported(const char *reason) {
+  fprintf(session.answers, "{\"unsupported\":\"%s\"}\n", reason);
+  fflush(session.answers);
+}
+
 /* The next order, or false when there will be none. */
 static bool session_next(void) {
   char line[128], word[16], buffers[16];
@@ -180,7 +191,8 @@ static bool session_next(void) {
   for (enum category category = SHORT; category <= LONG; category++)
     if (strcmp(buffers, categories[category]) == 0) session.order.category = category;
   bool is_short = session.order.category == SHORT;
-  if (size < (is_short ? 0 : 8) || size > (is_short ? ARGUMENTS_MAX : MESSAGE_BYTES_MAX) || count < 1 || senders < 1 || senders > session.senders)
+  size_t least = is_short ? 0 : 8, most = is_short ? ARGUMENTS_MAX : MESSAGE_BYTES_MAX;
+  if (size < least || size > most || count < 1 || senders < 1 || senders > session.senders)
     fail("an order that is none: %s", line);
   return true;
 }

@@ -1,4 +1,5 @@
-/* UCX: active messages with handlers of ours. Arguments, and the place of a long message, are the message's header. */
+/* UCX: active messages with handlers of ours. Arguments, and the place of a long message, are the
+ * message's header. */
 #include "../harness/active.h"
 
 #include <ucp/api/ucp.h>
@@ -87,7 +88,7 @@ static void is_there(void *request, ucs_status_t status, size_t bytes, void *pla
 /* Has the data of a rendezvous put there; the handler runs when they are. */
 static ucs_status_t fetch(unsigned handler, void *data, size_t bytes, char *place) {
   ucp_request_param_t param = {
-      .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+      .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
       .cb.recv_am = is_there,
       .user_data = place,
   };
