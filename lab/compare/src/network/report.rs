@@ -20,7 +20,7 @@ struct Row {
     label: String,
     library: String,
     /// Of active messages.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     active: bool,
     figures: Vec<(Figure, Results)>,
 }
