@@ -73,7 +73,7 @@ impl Hosts {
         let script = self.directory.path().join("gasnet");
         let text = format!(
             "export GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='sh {} %C' GASNET_MASTERIP={}\n\
-             exec {} 2 \"$@\"\n",
+             exec '{}' 2 \"$@\"\n",
             workers.display(),
             self.address(0),
             program.display()
