@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-am install-udm install-command am udm splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-am install-udm install-command am udm splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-am compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -175,6 +175,11 @@ compare-one-sided: tools
 compare-locks: tools
 	$(CARGO) build --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare
 	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- locks $(COMPARE)
+
+# Active Messages beside those of GASNet-EX (of Debian's next release, unpacked below target) and UCX: ten minutes at most.
+compare-am: tools
+	$(CARGO) build --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- am $(COMPARE)
 
 # The comparison's tables, in lab/compare/results and docs/comparison.md, and its pictures, anew from its raw data.
 compare-show: tools

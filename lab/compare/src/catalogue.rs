@@ -2,14 +2,16 @@
 //! `lab/compare/README.md`.
 
 mod libraries;
+mod places;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::figure::Figure;
-pub(crate) use libraries::LIBRARIES;
+pub(crate) use libraries::{GASNET, LIBRARIES, UCX_AM, of_c};
+pub(crate) use places::Places;
 
 /// Peers that are installed and built together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,10 +36,18 @@ pub(crate) enum Build {
         program: &'static str,
         libraries: &'static [&'static str],
     },
-    /// A package of this workspace.
-    Cargo { package: &'static str },
-    /// `peers/splitc/splitc.c`, with the library and headers of Split-C of the product.
-    SplitC,
+    /// Packages of this workspace.
+    Cargo { packages: &'static [&'static str] },
+    /// `peers/<source>/<source>.c`, with a library in C of the product, and its headers.
+    Face {
+        package: &'static str,
+        source: &'static str,
+        /// The folder of its headers, in the product.
+        headers: &'static str,
+        libraries: &'static [&'static str],
+    },
+    /// `peers/gasnet/gasnet.c`, with a library of GASNet-EX and the C library of a later Debian.
+    Gasnet { conduit: &'static str },
     /// A directory with a `pom.xml` and one class.
     Java { directory: &'static str },
     /// Nothing.
@@ -158,6 +168,8 @@ pub(crate) struct Peer {
     pub(crate) crowd: bool,
     /// Whether it loans messages, and does nothing else.
     pub(crate) loans: bool,
+    /// Whether it runs handlers of active messages, and does nothing else.
+    pub(crate) active: bool,
     /// What it needs before it is at its speed, for languages that compile as they run.
     pub(crate) warm_up: Option<WarmUp>,
 }
@@ -165,7 +177,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// Whether it is one of ours.
     pub(crate) fn is_ours(&self) -> bool {
-        self.library == HAMLYN
+        [HAMLYN, IN_C].contains(&self.library)
     }
 
     /// Whether it is the machine itself.
@@ -189,6 +201,7 @@ impl Peer {
             waits: Waits::Polls,
             crowd: false,
             loans: false,
+            active: false,
             warm_up: None,
         }
     }
@@ -211,6 +224,7 @@ impl Peer {
             waits: Waits::Polls,
             crowd: false,
             loans: false,
+            active: false,
             warm_up: None,
         }
     }
@@ -228,6 +242,7 @@ impl Peer {
     pub(crate) fn reference(&self, figure: Figure) -> &'static str {
         match figure {
             Figure::Loaned { .. } => LOANS,
+            Figure::Active(_) => AM,
             _ => self.waits.reference(),
         }
     }
@@ -235,7 +250,7 @@ impl Peer {
     /// Whether it is one of those that others are compared with, and so measured beside each of
     /// them.
     pub(crate) fn is_reference(&self) -> bool {
-        [REFERENCE, SLEEPING, LOANS].contains(&self.name)
+        [REFERENCE, SLEEPING, LOANS, AM].contains(&self.name)
     }
 
     /// Whether that figure is measured of it.
@@ -243,13 +258,22 @@ impl Peer {
         match figure {
             Figure::Loaned { .. } => self.loans,
             Figure::Senders { .. } => self.crowd,
-            Figure::OneWay { .. } | Figure::Rate { .. } | Figure::Bandwidth { .. } => !self.loans,
+            Figure::OneWay { .. } | Figure::Rate { .. } | Figure::Bandwidth { .. } => {
+                !self.loans && !self.active
+            }
+            Figure::Active(_) => self.active,
         }
     }
 
     /// It loans messages, and does nothing else.
     fn loans(mut self) -> Self {
         self.loans = true;
+        self
+    }
+
+    /// It runs handlers of active messages, and does nothing else.
+    pub(crate) fn active(mut self) -> Self {
+        self.active = true;
         self
     }
 
@@ -293,46 +317,25 @@ pub(crate) const REFERENCE: &str = "hamlyn_raw";
 pub(crate) const SLEEPING: &str = "hamlyn_sleeping";
 /// What the others' loans are compared with.
 pub(crate) const LOANS: &str = "hamlyn_loans";
+/// What the others' active messages are compared with.
+pub(crate) const AM: &str = "hamlyn_am";
+/// The library of our active messages in C.
+pub(crate) const IN_C: &str = "hamlyn_c";
 
 /// Ours with many messages in a call, which nobody else is measured with.
 pub(crate) const BATCHED: &str = "hamlyn_many";
 /// The hand-off of a cache line, and one copy.
 pub(crate) const RAW: &str = "machine_raw";
 
-/// Where programs are found.
-pub(crate) struct Places {
-    /// The directory `compare` of a checkout.
-    pub(crate) compare: PathBuf,
-    /// Where Cargo puts this workspace's programs.
-    pub(crate) binaries: PathBuf,
-}
-
-impl Places {
-    /// Around this program, and in the checkout that it was built from.
-    pub(crate) fn here() -> Result<Self> {
-        Ok(Self {
-            compare: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
-            binaries: std::env::current_exe()
-                .context("finding this program")?
-                .parent()
-                .context("this program lies nowhere")?
-                .to_owned(),
-        })
-    }
-
-    /// Where results of whole runs are kept.
-    pub(crate) fn results(&self) -> PathBuf {
-        self.compare.join("results")
-    }
-
-    /// The file that shows the short table.
-    pub(crate) fn comparison(&self) -> PathBuf {
-        self.compare.join("../../docs/comparison.md")
-    }
-
-    /// Where programs are put that Cargo does not build.
-    pub(crate) fn built(&self) -> PathBuf {
-        self.binaries.join("peers")
+/// The program of the peer of that name.
+pub(crate) fn program<'a>(peers: &'a [Peer], name: &str) -> Result<&'a Program> {
+    let peer = peers
+        .iter()
+        .find(|peer| peer.name == name)
+        .context("not in the catalogue")?;
+    match &peer.means {
+        Means::Session(program) => Ok(program),
+        Means::Perftest { .. } => bail!("{name} takes no orders"),
     }
 }
 

@@ -24,6 +24,29 @@ pub(crate) const CROWD_SIZE_BYTES: usize = 16;
 /// What is closer than this is not told apart.
 const AHEAD_MIN: f64 = 1.01;
 
+/// What an active message carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Category {
+    /// Arguments of 32 bits.
+    Short,
+    /// Data that the handler is shown.
+    Medium,
+    /// Data for a place that the sender names.
+    Long,
+}
+
+/// A figure of Active Messages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) struct Active {
+    pub(crate) category: Category,
+    /// Arguments of a short message, bytes of any other.
+    pub(crate) size: usize,
+    /// Half of the time of a request and its reply, which is like it; otherwise requests that
+    /// nobody replies to.
+    pub(crate) is_round_trip: bool,
+}
+
 /// One figure.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(tag = "figure", rename_all = "snake_case")]
@@ -42,6 +65,8 @@ pub(crate) enum Figure {
     Senders { senders: usize },
     /// Nanoseconds for each loaned message of a stream, to so many readers. Less is better.
     Loaned { size_bytes: usize, readers: usize },
+    /// Of Active Messages: nanoseconds, or messages or bytes a second.
+    Active(Active),
 }
 
 fn crowd_size_bytes() -> usize {
@@ -85,7 +110,20 @@ impl Figure {
 
     /// Whether it ends where it began: at the sender.
     pub(crate) fn is_round_trip(self) -> bool {
-        matches!(self, Figure::OneWay { .. })
+        match self {
+            Figure::OneWay { .. } => true,
+            Figure::Active(active) => active.is_round_trip,
+            _ => false,
+        }
+    }
+
+    /// Whether it is bytes a second rather than messages.
+    fn is_bandwidth(self) -> bool {
+        match self {
+            Figure::Bandwidth { .. } => true,
+            Figure::Active(active) => active.category == Category::Long && !active.is_round_trip,
+            _ => false,
+        }
     }
 
     /// Bytes of a message.
@@ -96,6 +134,10 @@ impl Figure {
             | Figure::Bandwidth { size_bytes, .. }
             | Figure::Loaned { size_bytes, .. } => size_bytes,
             Figure::Senders { .. } => CROWD_SIZE_BYTES,
+            Figure::Active(active) => match active.category {
+                Category::Short => active.size * size_of::<u32>(),
+                Category::Medium | Category::Long => active.size,
+            },
         }
     }
 
@@ -110,23 +152,30 @@ impl Figure {
     /// The line that orders it; each sender sends `count` messages.
     pub(crate) fn order(self, count: u64) -> String {
         let (word, others) = match self {
-            Figure::OneWay { .. } => ("latency", 1),
             Figure::Loaned { readers, .. } => ("loan", readers),
+            _ if self.is_round_trip() => ("latency", 1),
             _ => ("stream", self.senders()),
         };
-        let buffers = match self {
-            Figure::Bandwidth { fresh: true, .. } => "fresh",
-            _ => "reused",
+        let (size, how) = match self {
+            Figure::Active(active) => match active.category {
+                Category::Short => (active.size, "short"),
+                Category::Medium => (active.size, "medium"),
+                Category::Long => (active.size, "long"),
+            },
+            Figure::Bandwidth { fresh: true, .. } => (self.size_bytes(), "fresh"),
+            _ => (self.size_bytes(), "reused"),
         };
-        format!("{word} {} {count} {others} {buffers}\n", self.size_bytes())
+        format!("{word} {size} {count} {others} {how}\n")
     }
 
     /// Messages of each sender before anything is known about its speed.
     pub(crate) fn first_count(self) -> u64 {
+        let size_bytes = self.size_bytes().max(1) as u64;
         match self {
-            Figure::OneWay { size_bytes } => ((1 << 20) / size_bytes as u64).clamp(4, 200),
+            _ if self.is_round_trip() => ((1 << 20) / size_bytes).clamp(4, 200),
+            Figure::Active(_) => ((16 << 20) / size_bytes).clamp(4, 2_000),
             Figure::Rate { .. } | Figure::Senders { .. } | Figure::Loaned { .. } => 2_000,
-            Figure::Bandwidth { size_bytes, .. } => ((4 << 20) / size_bytes as u64).clamp(2, 200),
+            _ => ((4 << 20) / size_bytes).clamp(2, 200),
         }
     }
 
@@ -150,10 +199,10 @@ impl Figure {
     pub(crate) fn value(self, count: u64, elapsed_ns: f64) -> f64 {
         let messages = (count * self.senders() as u64) as f64;
         match self {
-            Figure::OneWay { .. } => elapsed_ns / messages / 2.0,
+            _ if self.is_round_trip() => elapsed_ns / messages / 2.0,
             Figure::Loaned { .. } => elapsed_ns / messages,
-            Figure::Rate { .. } | Figure::Senders { .. } => messages / elapsed_ns * 1e9,
-            Figure::Bandwidth { size_bytes, .. } => messages * size_bytes as f64 / elapsed_ns * 1e9,
+            _ if self.is_bandwidth() => messages * self.size_bytes() as f64 / elapsed_ns * 1e9,
+            _ => messages / elapsed_ns * 1e9,
         }
     }
 
@@ -180,9 +229,9 @@ impl Figure {
     /// The figure for people, without its unit: microseconds, millions a second, GB/s.
     pub(crate) fn show(self, value: f64) -> String {
         let scaled = match self {
-            Figure::OneWay { .. } | Figure::Loaned { .. } => value / 1e3,
-            Figure::Rate { .. } | Figure::Senders { .. } => value / 1e6,
-            Figure::Bandwidth { .. } => value / 1e9,
+            _ if self.is_time() => value / 1e3,
+            _ if self.is_bandwidth() => value / 1e9,
+            _ => value / 1e6,
         };
         match scaled {
             x if x >= 100.0 => format!("{x:.0}"),

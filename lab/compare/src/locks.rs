@@ -32,7 +32,7 @@ const LIBRARIES: &[Library] = &[
         name: HAMLYN,
         label: "Hamlyn",
         build: Build::Cargo {
-            package: "compare-locks",
+            packages: &["compare-locks"],
         },
         version: &["git", "describe", "--always", "--dirty"],
     },

@@ -6,6 +6,7 @@
 //! that back (`reading`) and shows it (`table`, `plot`, `short_table`). How each peer is run, and
 //! why so, is in `lab/compare/README.md`.
 
+mod active;
 mod catalogue;
 mod figure;
 mod interruption;
@@ -35,7 +36,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::catalogue::{LIBRARIES, Means, Peer, Places, Program, RAW};
+use crate::catalogue::{LIBRARIES, Peer, Places, RAW, program};
 use crate::kept::Kept;
 use crate::record::{Circumstances, Report};
 use crate::run::Effort;
@@ -99,6 +100,8 @@ enum Command {
     /// Measures one-sided operations instead: reads, writes, streams of writes and additions to one
     /// word, beside MPI and OpenSHMEM.
     OneSided(OneSided),
+    /// Measures Active Messages instead, beside those of GASNet-EX and UCX: short, medium and bulk.
+    Am(Am),
     /// Measures locks instead: acquisitions a second, beside a lock in Redis.
     Locks(Run),
 }
@@ -135,10 +138,24 @@ struct OneSided {
 }
 
 #[derive(clap::Args)]
+struct Am {
+    #[command(flatten)]
+    run: Run,
+    /// Only these libraries, separated by commas: hamlyn_c, gasnet, ucx_am. Ours in Rust and the
+    /// machine are always there.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Two cores, separated by a comma: the receiver's and the sender's.
+    #[arg(long, value_delimiter = ',')]
+    cores: Vec<usize>,
+}
+
+#[derive(clap::Args)]
 struct Network {
     #[command(flatten)]
     run: Run,
-    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic.
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic,
+    /// ucx_am, gasnet.
     /// Ours is always there.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -153,6 +170,7 @@ fn main() -> ExitCode {
         Some(Command::Show { check }) => show(*check),
         Some(Command::Network(arguments)) => between_hosts(arguments),
         Some(Command::OneSided(arguments)) => one_sided_operations(arguments),
+        Some(Command::Am(arguments)) => active_messages(arguments),
         Some(Command::Locks(arguments)) => acquisitions(arguments),
         None => compare(&arguments),
     };
@@ -209,7 +227,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     let bar = bar(arguments.json);
     let start = Instant::now();
     let measured = run::run(
-        &to_run,
+        run::groups(&to_run),
         |name| program(&all, name),
         raw,
         effort,
@@ -227,29 +245,30 @@ fn compare(arguments: &Arguments) -> Result<()> {
     let report = reading::read_file(&raw, &all)?;
     write(&report, &output)?;
     if is_whole {
-        short_table::put(&places.comparison(), &short_table::section(&report))?;
+        short_table::MARKERS.put(&places.comparison(), &short_table::section(&report))?;
     }
     if arguments.json {
         print!("{}", figures(&report)?);
     } else {
-        show_written(&table::terminal(&report), &output);
+        show_written(&table::terminal(&report, &table::tables()), &output);
     }
     Ok(())
 }
 
 impl Run {
-    /// Measures by a function of the places, the rounds, and the time that a figure takes in each;
-    /// and keeps and shows what comes of it. A whole run may take the place of what is published.
-    fn keep<R: Kept>(
+    /// Measures by a function of the places, the rounds, and the time that a figure takes in each. A
+    /// whole run may take the place of what is published.
+    fn measure<R>(
         &self,
         only: &[String],
         [lasts_ms, quick_lasts_ms]: [u64; 2],
         measure: impl FnOnce(&Places, usize, Duration) -> Result<R>,
-    ) -> Result<()> {
+    ) -> Result<Measured<R>> {
         interruption::watch()?;
         let places = Places::here()?;
         let is_part = self.quick || !only.is_empty();
-        if self.output.is_none() && !is_part {
+        let is_whole = self.output.is_none() && !is_part;
+        if is_whole {
             publication::permit(&places.compare)?;
         }
         let (rounds, lasts_ms) = match self.quick {
@@ -258,7 +277,22 @@ impl Run {
         };
         let rounds = self.rounds.unwrap_or(rounds).max(1);
         let report = measure(&places, rounds, Duration::from_millis(lasts_ms))?;
-        let output = output_of(self.output.as_deref(), is_part, &places);
+        Ok(Measured {
+            report,
+            output: output_of(self.output.as_deref(), is_part, &places),
+            places,
+            is_whole,
+        })
+    }
+
+    /// The same; keeps and shows what comes of it.
+    fn keep<R: Kept>(
+        &self,
+        only: &[String],
+        lasts_ms: [u64; 2],
+        measure: impl FnOnce(&Places, usize, Duration) -> Result<R>,
+    ) -> Result<()> {
+        let Measured { report, output, .. } = self.measure(only, lasts_ms, measure)?;
         kept::write(&report, &output)?;
         match self.json {
             true => println!("{}", serde_json::to_string_pretty(&report)?),
@@ -266,6 +300,15 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// What came of a run, and where it goes.
+struct Measured<R> {
+    report: R,
+    output: PathBuf,
+    places: Places,
+    /// It takes the place of what is published.
+    is_whole: bool,
 }
 
 fn between_hosts(arguments: &Network) -> Result<()> {
@@ -284,6 +327,31 @@ fn one_sided_operations(arguments: &OneSided) -> Result<()> {
         let install = !run.no_install;
         one_sided::compare(only, places, cores, rounds, lasts, install, run.quick)
     })
+}
+
+fn active_messages(arguments: &Am) -> Result<()> {
+    let (run, only) = (&arguments.run, &arguments.only);
+    let bar = bar(run.json);
+    let measured = run.measure(only, [100, 20], |places, rounds, lasts| {
+        let cores = pin::Cores::choose(&arguments.cores)?;
+        let effort = Effort {
+            rounds,
+            lasts,
+            time_max: active::time_max(run.quick),
+        };
+        let install = !run.no_install;
+        active::compare(only, places, cores, effort, install, run.quick, &bar)
+    })?;
+    let (places, output) = (&measured.places, &measured.output);
+    let report = active::keep(&measured.report, output, places)?;
+    if measured.is_whole {
+        active::publish(&report, places)?;
+    }
+    match run.json {
+        true => print!("{}", active::json(&report)?),
+        false => show_written(&active::terminal(&report), output),
+    }
+    Ok(())
 }
 
 fn acquisitions(run: &Run) -> Result<()> {
@@ -315,21 +383,13 @@ fn figures(report: &Report) -> Result<String> {
     Ok(serde_json::to_string_pretty(&report.json(&figures))? + "\n")
 }
 
-fn program<'a>(peers: &'a [Peer], name: &str) -> Result<&'a Program> {
-    let peer = peers
-        .iter()
-        .find(|peer| peer.name == name)
-        .context("not in the catalogue")?;
-    match &peer.means {
-        Means::Session(program) => Ok(program),
-        Means::Perftest { .. } => anyhow::bail!("{name} takes no orders"),
-    }
-}
-
 /// What is made of the raw data in the same directory.
 fn write(report: &Report, output: &Path) -> Result<()> {
-    std::fs::write(output.join(TABLE_FILE), table::markdown(report))
-        .context("writing the table")?;
+    std::fs::write(
+        output.join(TABLE_FILE),
+        table::markdown(report, &table::tables()),
+    )
+    .context("writing the table")?;
     std::fs::write(output.join(FIGURES_FILE), figures(report)?).context("writing the figures")?;
     plot::write(report, output)
 }
@@ -343,6 +403,7 @@ fn show(check: bool) -> Result<()> {
     let between = kept::read::<network::Report>(&results)?;
     let one_sided = kept::read::<one_sided::Report>(&results)?;
     let locks = kept::read::<locks::Report>(&results)?;
+    active::show(check, &places)?;
     if !check {
         write(&report, &results)?;
         if let Some(between) = between {
@@ -354,10 +415,10 @@ fn show(check: bool) -> Result<()> {
         if let Some(locks) = locks {
             locks.show(&results)?;
         }
-        return short_table::put(&places.comparison(), &section);
+        return short_table::MARKERS.put(&places.comparison(), &section);
     }
     for (file, wanted) in [
-        (TABLE_FILE, table::markdown(&report)),
+        (TABLE_FILE, table::markdown(&report, &table::tables())),
         (FIGURES_FILE, figures(&report)?),
     ] {
         let found = std::fs::read_to_string(results.join(file))
@@ -376,7 +437,7 @@ fn show(check: bool) -> Result<()> {
     if let Some(between) = between {
         between.check()?;
     }
-    short_table::check(&places.comparison(), &section)
+    short_table::MARKERS.check(&places.comparison(), &section)
 }
 
 fn bar(quiet: bool) -> ProgressBar {

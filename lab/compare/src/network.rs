@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Means, Peer, Places};
-use crate::figure::Figure;
+use crate::figure::{Active, Category, Figure};
 use crate::interruption;
 use crate::perftest;
 use crate::pin::Cores;
@@ -49,6 +49,24 @@ const FIGURES: [Figure; 6] = [
         fresh: false,
     },
 ];
+/// The same of active messages. Medium ones of Hamlyn are one packet of the path.
+const ACTIVE_FIGURES: [Figure; 6] = [
+    active(Category::Short, 4, true),
+    active(Category::Short, 4, false),
+    active(Category::Medium, 512, true),
+    active(Category::Medium, 512, false),
+    active(Category::Long, 16 << 10, false),
+    active(Category::Long, 1 << 20, false),
+];
+
+const fn active(category: Category, size: usize, is_round_trip: bool) -> Figure {
+    Figure::Active(Active {
+        category,
+        size,
+        is_round_trip,
+    })
+}
+
 /// Failures after which a peer is not tried again.
 const FAILURES_MAX: usize = 2;
 
@@ -88,8 +106,6 @@ pub(crate) fn compare(
         .iter()
         .filter(|peer| circumstances.versions.contains_key(peer.library))
         .collect();
-    let reference = all.iter().find(|peer| peer.name == REFERENCE);
-    let reference = reference.context("ours is not in the catalogue")?;
     let mut measured = BTreeMap::new();
     let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
     let mut counts = BTreeMap::new();
@@ -99,9 +115,16 @@ pub(crate) fn compare(
             if broken.get(peer.name) == Some(&FAILURES_MAX) {
                 continue;
             }
-            let mut ours = Open::new(reference, &hosts, cores);
+            let figures = match peer.active {
+                true => ACTIVE_FIGURES,
+                false => FIGURES,
+            };
+            let reference = peer.reference(figures[0]);
+            let of_ours = all.iter().find(|peer| peer.name == reference);
+            let of_ours = of_ours.context("ours is not in the catalogue")?;
+            let mut ours = Open::new(of_ours, &hosts, cores);
             let mut theirs = Open::new(peer, &hosts, cores);
-            for figure in FIGURES {
+            for figure in figures {
                 interruption::check()?;
                 let results: &mut Results = measured.entry((peer.name, figure)).or_default();
                 if results.failure.is_some() || results.unsupported.is_some() {
@@ -112,7 +135,7 @@ pub(crate) fn compare(
                         Ok(value) => value,
                         Err(reason) => return Ok(Err(reason)),
                     };
-                    if peer.name == REFERENCE {
+                    if peer.name == reference {
                         return Ok(Ok((value, value)));
                     }
                     let own = ours.measure(figure, lasts, &mut counts).context("ours")?;

@@ -47,14 +47,19 @@ const LIBRARIES: &[Library] = &[
         name: HAMLYN,
         label: "Hamlyn",
         build: Build::Cargo {
-            package: "compare-one-sided",
+            packages: &["compare-one-sided"],
         },
         version: &["git", "describe", "--always", "--dirty"],
     },
     Library {
         name: "splitc",
         label: "Split-C of Hamlyn",
-        build: Build::SplitC,
+        build: Build::Face {
+            package: "hamlyn-splitc-c",
+            source: "splitc",
+            headers: "faces/splitc/include",
+            libraries: &["-no-pie", "-lsplitc"],
+        },
         version: &["git", "describe", "--always", "--dirty"],
     },
     Library {

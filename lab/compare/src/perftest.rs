@@ -47,6 +47,11 @@ pub(crate) fn run(
         Figure::Loaned { .. } => {
             return Ok(Outcome::Unsupported("ucx_perftest has no loans".to_owned()));
         }
+        Figure::Active(_) => {
+            return Ok(Outcome::Unsupported(
+                "ucx_perftest has no arguments and no handlers of ours".to_owned(),
+            ));
+        }
         Figure::Rate { .. } | Figure::Bandwidth { .. } => (test_of_bandwidth, RATE_COLUMN),
     };
     let port = free_port()?;

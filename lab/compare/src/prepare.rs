@@ -1,7 +1,7 @@
 //! Installs and builds the peers. A failure is reported, and the rest goes on.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -40,11 +40,13 @@ pub(crate) fn all(
 
 /// Says what it needs, installs what is lacking, and builds. The version on success.
 fn prepare(library: &Library, places: &Places, install: bool) -> Result<String> {
-    if install {
-        run(Command::new(places.compare.join("install")).arg(library.name))
-            .context("it could not be installed")?;
-    }
     std::fs::create_dir_all(places.built()).context("a directory for programs")?;
+    if install {
+        run(Command::new(places.compare.join("install"))
+            .arg(library.name)
+            .arg(places.built()))
+        .context("it could not be installed")?;
+    }
     match library.build {
         Build::C {
             compiler,
@@ -52,65 +54,107 @@ fn prepare(library: &Library, places: &Places, install: bool) -> Result<String> 
             program,
             libraries,
         } => {
-            let source = places
-                .compare
-                .join("peers")
-                .join(source)
-                .join(format!("{source}.c"));
             run(Command::new(compiler)
                 .args(OF_C)
                 .arg("-o")
                 .arg(places.built().join(program))
-                .arg(source)
+                .arg(c_source(source, places))
                 .args(libraries))
             .context("it does not compile")?;
         }
-        Build::Cargo { package } => {
+        Build::Cargo { packages } => {
             run(cargo()
-                .args(["build", "--release", "--quiet", "--package", package])
+                .args(["build", "--release", "--quiet"])
+                .args(packages.iter().flat_map(|package| ["--package", package]))
                 .arg("--manifest-path")
                 .arg(places.compare.join("Cargo.toml")))
             .context("it does not build")?;
         }
-        Build::SplitC => split_c(places).context("it does not build")?,
+        Build::Face {
+            package,
+            source,
+            headers,
+            libraries,
+        } => face(package, source, headers, libraries, places).context("it does not build")?,
+        Build::Gasnet { conduit } => gasnet(conduit, places).context("it does not build")?,
         Build::Java { directory } => java(&places.compare.join("peers").join(directory), places)
             .context("it does not build")?,
         Build::Nothing => {}
     }
-    version(library, &places.compare)
+    version(library, places)
 }
 
-/// The library of the product, and a program in C with it.
-fn split_c(places: &Places) -> Result<()> {
+/// A library of the product, and a program in C with it.
+fn face(
+    package: &str,
+    source: &str,
+    headers: &str,
+    libraries: &[&str],
+    places: &Places,
+) -> Result<()> {
     let product = places.compare.join("../..");
     let target = product.join("target");
     run(cargo()
-        .args([
-            "build",
-            "--release",
-            "--quiet",
-            "--locked",
-            "--package",
-            "hamlyn-splitc-c",
-        ])
+        .args(["build", "--release", "--quiet", "--locked", "--package"])
+        .arg(package)
         .arg("--manifest-path")
         .arg(product.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target))?;
     let library = target.join("release").canonicalize()?;
-    let mut search = OsString::from("-Wl,-rpath,");
-    search.push(&library);
     run(Command::new("cc")
         .args(OF_C)
-        .args(["-no-pie", "-I"])
-        .arg(product.join("faces/splitc/include"))
+        .arg("-I")
+        .arg(product.join(headers))
         .arg("-o")
-        .arg(places.built().join("splitc"))
-        .arg(places.compare.join("peers/splitc/splitc.c"))
+        .arg(places.built().join(source))
+        .arg(c_source(source, places))
         .arg("-L")
         .arg(&library)
-        .arg("-lsplitc")
-        .arg(search))
+        .args(libraries)
+        .arg(joined("-Wl,-rpath,", &library)))
+}
+
+/// A program with GASNet-EX, which needs a later C library than this system may have: it is linked
+/// with that, and started by its loader.
+fn gasnet(conduit: &str, places: &Places) -> Result<()> {
+    let tree = places.later_debian();
+    let library = tree.join("usr/lib/x86_64-linux-gnu");
+    let headers = tree.join("usr/include/x86_64-linux-gnu");
+    let loader = tree.join("usr/lib64/ld-linux-x86-64.so.2");
+    // Its conduit over UDP is in C++.
+    let libraries: &[&str] = match conduit {
+        "udp" => &["-lamudp", "-l:libstdc++.so.6"],
+        _ => &[],
+    };
+    run(Command::new("cc")
+        .arg(joined("--sysroot=", &tree))
+        .args(OF_C)
+        .args(["-D_GNU_SOURCE=1", "-DGASNET_SEQ", "-isystem"])
+        .arg(&headers)
+        .arg("-isystem")
+        .arg(headers.join(format!("{conduit}-conduit")))
+        .arg("-o")
+        .arg(places.built().join(format!("gasnet_{conduit}")))
+        .arg(c_source("gasnet", places))
+        .arg("-L")
+        .arg(&library)
+        .arg(format!("-lgasnet-{conduit}-seq"))
+        .args(libraries)
+        .arg("-lm")
+        .arg(joined("-Wl,--dynamic-linker=", &loader))
+        .arg(joined("-Wl,-rpath,", &library)))
+}
+
+fn c_source(name: &str, places: &Places) -> PathBuf {
+    let directory = places.compare.join("peers").join(name);
+    directory.join(format!("{name}.c"))
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
 }
 
 fn cargo() -> Command {
@@ -171,14 +215,15 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-fn version(library: &Library, compare: &Path) -> Result<String> {
+fn version(library: &Library, places: &Places) -> Result<String> {
     let (first, rest) = library
         .version
         .split_first()
         .context("no way to tell the version")?;
     let output = Command::new(first)
         .args(rest)
-        .current_dir(compare)
+        .current_dir(&places.compare)
+        .env("COMPARE_BUILT", places.built())
         .output()
         .with_context(|| format!("{first} cannot be run"))?;
     let text = String::from_utf8_lossy(&output.stdout);

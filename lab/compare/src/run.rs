@@ -32,8 +32,6 @@ const MORE_ROUNDS_MAX: usize = 3;
 const FAILURES_MAX: usize = 3;
 /// Failures after which a figure is not tried again.
 const FIGURE_FAILURES_MAX: usize = 2;
-/// When the time is up for each group, as parts of it all; what one leaves over is for the next.
-const SHARES: [f64; 5] = [0.6, 0.78, 0.82, 0.94, 1.0];
 /// Bounds of the messages of one measurement.
 const COUNT_MIN: u64 = 3;
 const COUNT_MAX: u64 = 50_000_000;
@@ -199,18 +197,20 @@ struct Beside {
 }
 
 /// Peers that are measured beside the same of ours.
-struct Group<'a> {
-    figures: Vec<Figure>,
-    senders: usize,
+pub(crate) struct Group<'a> {
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) senders: usize,
     /// For people.
-    name: &'static str,
-    reference: &'static str,
-    peers: Vec<&'a Peer>,
+    pub(crate) name: &'static str,
+    pub(crate) reference: &'static str,
+    pub(crate) peers: Vec<&'a Peer>,
+    /// When the time is up for it, as a part of it all; what one leaves over is for the next.
+    pub(crate) share: f64,
 }
 
-/// All of them, in order.
-fn groups(peers: &[Peer]) -> [Group<'_>; SHARES.len()] {
-    let group = |name, figures: Vec<Figure>, senders, waits: Waits, reference| {
+/// Those of the comparison on one host, in order.
+pub(crate) fn groups(peers: &[Peer]) -> Vec<Group<'_>> {
+    let group = |share, name, figures: Vec<Figure>, senders, waits: Waits, reference| {
         let is_of = |peer: &&Peer| {
             peer.waits == waits && figures.iter().all(|&figure| peer.measures(figure))
         };
@@ -220,25 +220,29 @@ fn groups(peers: &[Peer]) -> [Group<'_>; SHARES.len()] {
             senders,
             name,
             reference,
+            share,
         }
     };
-    let pair = |name, waits: Waits| group(name, Figure::of_a_pair(), 1, waits, waits.reference());
-    let crowd = |name, waits: Waits| {
-        let figures = Figure::of_a_crowd();
-        group(name, figures, SENDERS_MAX, waits, waits.reference())
+    let pair = |share, name, waits: Waits| {
+        let figures = Figure::of_a_pair();
+        group(share, name, figures, 1, waits, waits.reference())
     };
-    [
-        pair("pairs that poll", Waits::Polls),
-        pair("pairs that sleep", Waits::Sleeps),
-        group("loans", Figure::of_loans(), 1, Waits::Polls, LOANS),
-        crowd("several senders that poll", Waits::Polls),
-        crowd("several senders that sleep", Waits::Sleeps),
+    let crowd = |share, name, waits: Waits| {
+        let figures = Figure::of_a_crowd();
+        group(share, name, figures, SENDERS_MAX, waits, waits.reference())
+    };
+    vec![
+        pair(0.6, "pairs that poll", Waits::Polls),
+        pair(0.78, "pairs that sleep", Waits::Sleeps),
+        group(0.82, "loans", Figure::of_loans(), 1, Waits::Polls, LOANS),
+        crowd(0.94, "several senders that poll", Waits::Polls),
+        crowd(1.0, "several senders that sleep", Waits::Sleeps),
     ]
 }
 
-/// Measures all peers, each beside one of ours.
+/// Measures all peers of those groups, each beside one of ours.
 pub(crate) fn run<'a>(
-    peers: &[Peer],
+    groups: Vec<Group<'_>>,
     program: impl Fn(&str) -> Result<&'a Program>,
     raw: &Program,
     effort: Effort,
@@ -246,20 +250,20 @@ pub(crate) fn run<'a>(
     bar: &ProgressBar,
 ) -> Result<Measured> {
     let mut measured = Measured::default();
-    let groups = groups(peers);
     let peers: usize = groups.iter().map(|group| group.peers.len()).sum();
     bar.set_length((peers * effort.rounds) as u64);
     let mut counts = BTreeMap::new();
     let mut own_failures = 0;
     let mut failed: BTreeMap<&'static str, usize> = BTreeMap::new();
     let start = Instant::now();
-    for (group, share) in groups.into_iter().zip(SHARES) {
+    for group in groups {
         let Group {
             figures,
             senders,
             name,
             reference,
             peers,
+            share,
         } = group;
         if peers.is_empty() {
             continue;

@@ -14,8 +14,17 @@ use crate::record::{Cell, Report};
 use crate::statistics::Summary;
 use crate::table::{heading, marked, stillness};
 
-const BEGIN: &str = "<!-- compare:begin -->";
-const END: &str = "<!-- compare:end -->";
+/// Between which a section stands, and the file in `lab/compare/results` that it is made of.
+pub(crate) struct Markers {
+    pub(crate) name: &'static str,
+    pub(crate) made_of: &'static str,
+}
+
+/// Those of the comparison on one host.
+pub(crate) const MARKERS: Markers = Markers {
+    name: "compare",
+    made_of: crate::RAW_FILE,
+};
 /// Ours, each with a row of its own.
 const OURS: [&str; 5] = [
     REFERENCE,
@@ -173,42 +182,45 @@ fn table(
     format!("\n| {title} |{heads}\n|---|{rule}\n{lines}")
 }
 
-/// A text with the section between its markers.
-fn with_section(text: &str, section: &str) -> Result<String> {
-    let found = |marker| {
-        let mut places = text.match_indices(marker).map(|(at, _)| at);
-        match (places.next(), places.next()) {
-            (Some(at), None) => Ok(at),
-            _ => Err(anyhow::anyhow!("it must have {marker} once")),
-        }
-    };
-    let begin = found(BEGIN)? + BEGIN.len();
-    let end = found(END)?;
-    ensure!(begin <= end, "{END} stands before {BEGIN}");
-    Ok(format!("{}\n{section}{}", &text[..begin], &text[end..]))
-}
+impl Markers {
+    /// A text with the section between them.
+    fn with_section(&self, text: &str, section: &str) -> Result<String> {
+        let found = |marker: &str| {
+            let mut places = text.match_indices(marker).map(|(at, _)| at);
+            match (places.next(), places.next()) {
+                (Some(at), None) => Ok(at),
+                _ => Err(anyhow::anyhow!("it must have {marker} once")),
+            }
+        };
+        let [begin, end] = ["begin", "end"].map(|which| format!("<!-- {}:{which} -->", self.name));
+        let (from, to) = (found(&begin)? + begin.len(), found(&end)?);
+        ensure!(from <= to, "{end} stands before {begin}");
+        Ok(format!("{}\n{section}{}", &text[..from], &text[to..]))
+    }
 
-/// Puts the section into that file; all else stays as it is.
-pub(crate) fn put(path: &Path, section: &str) -> Result<()> {
-    let change = || -> Result<()> {
-        let text = std::fs::read_to_string(path)?;
-        std::fs::write(path, with_section(&text, section)?)?;
-        Ok(())
-    };
-    change().with_context(|| format!("the table in {}", path.display()))
-}
+    /// Puts the section into that file; all else stays as it is.
+    pub(crate) fn put(&self, path: &Path, section: &str) -> Result<()> {
+        let change = || -> Result<()> {
+            let text = std::fs::read_to_string(path)?;
+            std::fs::write(path, self.with_section(&text, section)?)?;
+            Ok(())
+        };
+        change().with_context(|| format!("the table in {}", path.display()))
+    }
 
-/// Whether the section stands in that file.
-pub(crate) fn check(path: &Path, section: &str) -> Result<()> {
-    let compare = || -> Result<()> {
-        let text = std::fs::read_to_string(path)?;
-        ensure!(
-            text == with_section(&text, section)?,
-            "it does not say what lab/compare/results/raw.jsonl says: run `make compare-show`"
-        );
-        Ok(())
-    };
-    compare().with_context(|| format!("the table in {}", path.display()))
+    /// Whether the section stands in that file.
+    pub(crate) fn check(&self, path: &Path, section: &str) -> Result<()> {
+        let compare = || -> Result<()> {
+            let text = std::fs::read_to_string(path)?;
+            ensure!(
+                text == self.with_section(&text, section)?,
+                "it does not say what lab/compare/results/{} says: run `make compare-show`",
+                self.made_of
+            );
+            Ok(())
+        };
+        compare().with_context(|| format!("the table in {}", path.display()))
+    }
 }
 
 #[cfg(test)]

@@ -30,9 +30,22 @@ pub(crate) struct Section {
 const OVER_RAW: &str = "16 B over raw";
 const HAND_OFF: &str = "raw hand-off, ns";
 
-/// All tables, in order: of the peers that poll, then of those that sleep.
-pub(crate) fn sections() -> Vec<Section> {
-    Waits::ALL.into_iter().flat_map(sections_of).collect()
+/// The tables of a comparison.
+pub(crate) struct Tables {
+    pub(crate) sections: Vec<Section>,
+    /// What the others are multiples of, for people.
+    pub(crate) reference: &'static str,
+    /// The same, once it was said.
+    pub(crate) short: &'static str,
+}
+
+/// Those of the comparison on one host, in order: of the peers that poll, then of those that sleep.
+pub(crate) fn tables() -> Tables {
+    Tables {
+        sections: Waits::ALL.into_iter().flat_map(sections_of).collect(),
+        reference: "Hamlyn's raw interface that waits in the same manner",
+        short: "the raw interface",
+    }
 }
 
 /// What the peers of a kind have in common, as a head line.
@@ -162,11 +175,26 @@ pub(crate) fn reservation(summary: &Summary, usual: Option<State>) -> String {
 
 /// One figure in Markdown, with its quartiles and its multiple of ours.
 pub(crate) fn marked(report: &Report, peer: &Peer, figure: Figure, summary: &Summary) -> String {
+    let quartiles = format!(" [{}]", figure.show_interval(summary.quartiles));
+    marked_with(report, peer, figure, summary, &quartiles)
+}
+
+/// One without its quartiles.
+pub(crate) fn brief(report: &Report, peer: &Peer, figure: Figure, summary: &Summary) -> String {
+    marked_with(report, peer, figure, summary, "")
+}
+
+fn marked_with(
+    report: &Report,
+    peer: &Peer,
+    figure: Figure,
+    summary: &Summary,
+    quartiles: &str,
+) -> String {
     let shown = format!(
-        "{}{} [{}] {}",
+        "{}{}{quartiles} {}",
         figure.show(summary.median),
         reservation(summary, report.state),
-        figure.show_interval(summary.quartiles),
         ratio(summary.over_ours)
     );
     match ahead(report, peer, figure, summary) {
@@ -209,7 +237,7 @@ fn over_raw(report: &Report, peer: &Peer, section: &Section) -> Option<String> {
 }
 
 /// Peers that have something in this table.
-fn rows<'a>(report: &'a Report, section: &Section) -> Vec<(&'a Peer, Vec<Cell>)> {
+pub(crate) fn rows<'a>(report: &'a Report, section: &Section) -> Vec<(&'a Peer, Vec<Cell>)> {
     report
         .peers
         .iter()
@@ -239,11 +267,11 @@ pub(crate) fn ratio(value: f64) -> String {
 }
 
 /// All tables for people at a terminal: median and quartiles, and below them the ratio to ours.
-pub(crate) fn terminal(report: &Report) -> String {
+pub(crate) fn terminal(report: &Report, tables: &Tables) -> String {
     let mut text = String::new();
     let mut last_heading = "";
-    for section in sections() {
-        let rows = rows(report, &section);
+    for section in &tables.sections {
+        let rows = rows(report, section);
         if rows.is_empty() {
             continue;
         }
@@ -286,7 +314,7 @@ pub(crate) fn terminal(report: &Report) -> String {
                     Cell::Unsupported(_) | Cell::Absent => "–".to_owned(),
                     Cell::Failed(_) => "failed".to_owned(),
                 });
-            let last = over_raw(report, peer, &section);
+            let last = over_raw(report, peer, section);
             table.add_row(
                 [peer.label.to_owned()]
                     .into_iter()
@@ -303,23 +331,24 @@ pub(crate) fn terminal(report: &Report) -> String {
          – the peer or its program here does not do this\n"
     ));
     text.push_str(&stillness(report));
-    for (name, reason) in failures(report) {
+    for (name, reason) in failures(report, tables) {
         let _ = writeln!(text, "failed: {name}: {reason}");
     }
     text
 }
 
 /// What failed, with the reason.
-pub(crate) fn failures(report: &Report) -> Vec<(String, String)> {
+pub(crate) fn failures(report: &Report, tables: &Tables) -> Vec<(String, String)> {
     let mut failures = Vec::new();
     for peer in &report.peers {
         if let Some(reason) = report.failure(peer) {
             failures.push((peer.label.to_owned(), reason));
             continue;
         }
-        for section in sections_of(peer.waits) {
-            for (head, figure) in section.columns {
-                if let Cell::Failed(reason) = report.cell(peer, figure) {
+        let of_peer = |section: &&Section| section.waits == peer.waits;
+        for section in tables.sections.iter().filter(of_peer) {
+            for (head, figure) in &section.columns {
+                if let Cell::Failed(reason) = report.cell(peer, *figure) {
                     failures.push((format!("{}, {}, {head}", peer.label, section.title), reason));
                 }
             }
@@ -357,7 +386,7 @@ pub(crate) fn stillness(report: &Report) -> String {
 }
 
 /// All tables as Markdown: dated, with the versions.
-pub(crate) fn markdown(report: &Report) -> String {
+pub(crate) fn markdown(report: &Report, tables: &Tables) -> String {
     let circumstances = &report.circumstances;
     let mut text = format!(
         "Measured {}; median and quartiles of up to {} rounds{}.\n",
@@ -370,13 +399,15 @@ pub(crate) fn markdown(report: &Report) -> String {
         },
     );
     text.push_str(&stillness(report));
-    text.push_str(
-        "After ×, the multiple of Hamlyn's raw interface that waits in the same manner, measured alternately in the same rounds. **Bold**: ahead, by more than 1 %, of all lines of ours in that table that have a call for each message; *italic*: only of the raw interface. \
-         ~: the machine never kept still. –: the peer, or the program that measures it here, does not do this.\n",
+    let _ = writeln!(
+        text,
+        "After ×, the multiple of {}, measured alternately in the same rounds. **Bold**: ahead, by more than 1 %, of all lines of ours in that table that have a call for each message; *italic*: only of {}. \
+         ~: the machine never kept still. –: the peer, or the program that measures it here, does not do this.",
+        tables.reference, tables.short,
     );
     let mut last_heading = "";
-    for section in sections() {
-        let rows = rows(report, &section);
+    for section in &tables.sections {
+        let rows = rows(report, section);
         if rows.is_empty() {
             continue;
         }
@@ -407,14 +438,14 @@ pub(crate) fn markdown(report: &Report) -> String {
                 };
                 let _ = write!(text, " {shown} |");
             }
-            if let Some(last) = over_raw(report, peer, &section) {
+            if let Some(last) = over_raw(report, peer, section) {
                 let _ = write!(text, " {last} |");
             }
             let _ = writeln!(text, " {} |", hand_off(report, &cells));
         }
     }
     let _ = writeln!(text, "\nVersions: {}.", circumstances.versions());
-    for (name, reason) in failures(report) {
+    for (name, reason) in failures(report, tables) {
         let _ = writeln!(text, "\nFailed: {name}: {reason}");
     }
     text

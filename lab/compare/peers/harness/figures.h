@@ -41,12 +41,6 @@ static inline char *next_of(struct walk *walk) {
   return here;
 }
 
-static void answer(uint64_t begin_ns, uint64_t end_ns, uint64_t checked) {
-  fprintf(session.answers, "{\"begin_ns\":%llu,\"end_ns\":%llu,\"checked\":%llu}\n", (unsigned long long)begin_ns,
-          (unsigned long long)end_ns, (unsigned long long)checked);
-  fflush(session.answers);
-}
-
 static void latency(void) {
   const struct order *order = &session.order;
   size_t size = order->size;
@@ -116,8 +110,7 @@ static void figures(void) {
   while (session_next()) {
     const char *reason = peer_supports(&session.order);
     if (reason) {
-      fprintf(session.answers, "{\"unsupported\":\"%s\"}\n", reason);
-      fflush(session.answers);
+      answer_unsupported(reason);
       continue;
     }
     session.remaining = session.order.count;

@@ -35,8 +35,15 @@ enum {
 /* The largest message. */
 #define MESSAGE_BYTES_MAX ((size_t)64 << 20)
 
+/* What an active message carries: arguments, data for the handler, data for a place. */
+enum category { PLAIN, SHORT, MEDIUM, LONG };
+static const char *const categories[] = {"", "short", "medium", "long"};
+#define ARGUMENTS_MAX 16
+
 struct order {
   bool latency;
+  enum category category;
+  /* Bytes; of a short active message, arguments. */
   size_t size;
   uint64_t count;
   /* Senders that take part; each sends `count` messages. */
@@ -154,6 +161,17 @@ static void say(const char *text) {
   fflush(session.answers);
 }
 
+__attribute__((unused)) static void answer(uint64_t begin_ns, uint64_t end_ns, uint64_t checked) {
+  fprintf(session.answers, "{\"begin_ns\":%llu,\"end_ns\":%llu,\"checked\":%llu}\n", (unsigned long long)begin_ns,
+          (unsigned long long)end_ns, (unsigned long long)checked);
+  fflush(session.answers);
+}
+
+__attribute__((unused)) static void answer_unsupported(const char *reason) {
+  fprintf(session.answers, "{\"unsupported\":\"%s\"}\n", reason);
+  fflush(session.answers);
+}
+
 /* The next order, or false when there will be none. */
 static bool session_next(void) {
   char line[128], word[16], buffers[16];
@@ -170,7 +188,11 @@ static bool session_next(void) {
       .senders = senders,
       .fresh = strcmp(buffers, "fresh") == 0,
   };
-  if (size < 8 || size > MESSAGE_BYTES_MAX || count < 1 || senders < 1 || senders > session.senders)
+  for (enum category category = SHORT; category <= LONG; category++)
+    if (strcmp(buffers, categories[category]) == 0) session.order.category = category;
+  bool is_short = session.order.category == SHORT;
+  size_t least = is_short ? 0 : 8, most = is_short ? ARGUMENTS_MAX : MESSAGE_BYTES_MAX;
+  if (size < least || size > most || count < 1 || senders < 1 || senders > session.senders)
     fail("an order that is none: %s", line);
   return true;
 }

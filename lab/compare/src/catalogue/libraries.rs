@@ -2,7 +2,8 @@
 
 use super::{Build, HAMLYN, Library, MACHINE};
 
-const fn c(source: &'static str, libraries: &'static [&'static str]) -> Build {
+/// A program in C, from the source of that name.
+pub(crate) const fn of_c(source: &'static str, libraries: &'static [&'static str]) -> Build {
     Build::C {
         compiler: "cc",
         source,
@@ -15,14 +16,14 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: MACHINE,
         label: "the machine itself",
-        build: c("raw", &[]),
+        build: of_c("raw", &[]),
         version: &["uname", "-r"],
     },
     Library {
         name: HAMLYN,
         label: "Hamlyn",
         build: Build::Cargo {
-            package: "compare-hamlyn",
+            packages: &["compare-hamlyn"],
         },
         version: &["git", "describe", "--always", "--dirty"],
     },
@@ -35,7 +36,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: "libfabric",
         label: "libfabric shm",
-        build: c("libfabric", &["-lfabric"]),
+        build: of_c("libfabric", &["-lfabric"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libfabric-dev"],
     },
     Library {
@@ -75,7 +76,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
         name: "iceoryx2",
         label: "iceoryx2",
         build: Build::Cargo {
-            package: "compare-iceoryx2",
+            packages: &["compare-iceoryx2"],
         },
         version: &["cargo", "pkgid", "iceoryx2"],
     },
@@ -93,19 +94,19 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: "zeromq",
         label: "ZeroMQ",
-        build: c("zeromq", &["-lzmq"]),
+        build: of_c("zeromq", &["-lzmq"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libzmq3-dev"],
     },
     Library {
         name: "nng",
         label: "nng",
-        build: c("nng", &["-lnng"]),
+        build: of_c("nng", &["-lnng"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libnng-dev"],
     },
     Library {
         name: "kernel",
         label: "UNIX sockets, pipes",
-        build: c("kernel", &[]),
+        build: of_c("kernel", &[]),
         version: &["uname", "-r"],
     },
     Library {
@@ -115,3 +116,18 @@ pub(crate) const LIBRARIES: &[Library] = &[
         version: &["python3", "--version"],
     },
 ];
+
+/// GASNet-EX, of a later Debian.
+pub(crate) const GASNET: Library = Library {
+    name: "gasnet",
+    label: "GASNet-EX",
+    build: Build::Gasnet { conduit: "smp" },
+    version: &["sh", "-c", "cat \"$COMPARE_BUILT/debian/version\""],
+};
+/// UCX with handlers of ours.
+pub(crate) const UCX_AM: Library = Library {
+    name: "ucx_am",
+    label: "UCX active messages",
+    build: of_c("ucx_am", &["-lucp", "-lucs"]),
+    version: &["dpkg-query", "-W", "-f", "${Version}", "libucx-dev"],
+};

@@ -63,6 +63,25 @@ impl Hosts {
         self.directory.path().join(format!("hosts.{}", door as u16))
     }
 
+    /// A script that starts both processes of a program of GASNet-EX over UDP, one on each host.
+    fn gasnet(&self, program: &Path) -> Result<PathBuf> {
+        let workers = self.directory.path().join("workers");
+        let starts: String = (self.testbed.hosts().iter())
+            .map(|host| format!("{} \"$@\" &\n", words(&host.command("env"))))
+            .collect();
+        std::fs::write(&workers, format!("{starts}wait\n")).context("a script for GASNet-EX")?;
+        let script = self.directory.path().join("gasnet");
+        let text = format!(
+            "export GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='sh {} %C' GASNET_MASTERIP={}\n\
+             exec '{}' 2 \"$@\"\n",
+            workers.display(),
+            self.address(0),
+            program.display()
+        );
+        std::fs::write(&script, text).context("a script for GASNet-EX")?;
+        Ok(script)
+    }
+
     /// A command by which Open MPI's launcher reaches the other host.
     fn agent(&self) -> Result<PathBuf> {
         let path = self.directory.path().join("reach");
@@ -71,15 +90,10 @@ impl Hosts {
             .hosts()
             .iter()
             .fold(String::new(), |all, host| {
-                let command = host.command("sh");
-                let words: Vec<_> = std::iter::once(command.get_program())
-                    .chain(command.get_args())
-                    .map(|word| word.to_string_lossy().into_owned())
-                    .collect();
                 format!(
                     "{all}{}) exec {} -c \"$*\" ;;\n",
                     host.address(),
-                    words.join(" ")
+                    words(&host.command("sh"))
                 )
             });
         let script = format!("#!/bin/sh\nhost=$1\nshift\ncase $host in\n{cases}esac\nexit 1\n");
@@ -95,6 +109,15 @@ impl Hosts {
     }
 }
 
+/// A command for the shell.
+fn words(command: &Command) -> String {
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    words.join(" ")
+}
+
 /// Where Hamlyn's doorkeepers listen, so that links in the clear and others stand side by side.
 #[derive(Clone, Copy)]
 enum Door {
@@ -103,7 +126,12 @@ enum Door {
 }
 
 pub(crate) const LIBRARIES: &[Library] = &[
-    library(HAMLYN, "Hamlyn"),
+    Library {
+        build: Build::Cargo {
+            packages: &["compare-hamlyn", "compare-active"],
+        },
+        ..library(HAMLYN, "Hamlyn")
+    },
     library("ucx", "UCX"),
     library("libfabric", "libfabric"),
     library("openmpi", "Open MPI"),
@@ -113,9 +141,14 @@ pub(crate) const LIBRARIES: &[Library] = &[
         name: "quic",
         label: "QUIC (quinn)",
         build: Build::Cargo {
-            package: "compare-quic",
+            packages: &["compare-quic"],
         },
         version: &["cargo", "pkgid", "quinn"],
+    },
+    catalogue::UCX_AM,
+    Library {
+        build: Build::Gasnet { conduit: "udp" },
+        ..catalogue::GASNET
     },
 ];
 
@@ -153,6 +186,7 @@ pub(crate) fn catalogue(places: &Places, hosts: &Hosts) -> Result<Vec<Peer>> {
     let encrypted = &[("COMPARE_ENCRYPTED", "1")];
     let quic = path(&places.binaries.join("compare-quic"));
     let mpi = openmpi(hosts, places)?;
+    let gasnet = hosts.gasnet(&places.built().join("gasnet_udp"))?;
     Ok(vec![
         hamlyn(super::REFERENCE, "Hamlyn, raw interface, clear", "raw").environment(clear),
         hamlyn(
@@ -207,6 +241,33 @@ pub(crate) fn catalogue(places: &Places, hosts: &Hosts) -> Result<Vec<Peer>> {
             messages: 2_000_000,
         }),
         Peer::each("quic", "quic", "QUIC (quinn), encrypted", quic, "stream"),
+        Peer::each(
+            HAMLYN,
+            catalogue::AM,
+            "Hamlyn, Rust, clear",
+            path(&places.binaries.join("compare-active")),
+            "am",
+        )
+        .active()
+        .environment(clear),
+        Peer::each(
+            catalogue::GASNET.name,
+            "gasnet_udp",
+            "GASNet-EX udp",
+            [text(&["sh"]), path(&gasnet)].concat(),
+            "udp",
+        )
+        .launched()
+        .active(),
+        Peer::each(
+            catalogue::UCX_AM.name,
+            "ucx_am_tcp",
+            "UCX tcp",
+            built("ucx_am"),
+            "am",
+        )
+        .active()
+        .environment(&[("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "eth0")]),
     ])
 }
 

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::MTU_BYTES;
-use super::{FIGURES, REFERENCE, Results};
-use crate::catalogue::Peer;
-use crate::figure::{Figure, size_name};
+use super::{ACTIVE_FIGURES, FIGURES, REFERENCE, Results};
+use crate::catalogue::{AM, Peer};
+use crate::figure::{Category, Figure, size_name};
 use crate::kept::Kept;
 use crate::record::Circumstances;
 use crate::statistics::median;
@@ -19,6 +19,9 @@ struct Row {
     name: String,
     label: String,
     library: String,
+    /// Of active messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    active: bool,
     figures: Vec<(Figure, Results)>,
 }
 
@@ -40,8 +43,8 @@ impl Report {
             name: peer.name.to_owned(),
             label: peer.label.to_owned(),
             library: peer.library.to_owned(),
-            figures: FIGURES
-                .iter()
+            active: peer.active,
+            figures: (FIGURES.iter().chain(&ACTIVE_FIGURES))
                 .filter_map(|&figure| Some((figure, measured.remove(&(peer.name, figure))?)))
                 .collect(),
         };
@@ -49,6 +52,25 @@ impl Report {
             peers: all.iter().map(row).collect(),
             circumstances,
             mtu_bytes: MTU_BYTES,
+        }
+    }
+
+    /// Those that are of active messages, or those that are not.
+    fn table(&self, text: &mut String, active: bool, figures: &[Figure]) {
+        text.push_str("| |");
+        // Writing to a string does not fail.
+        for &figure in figures {
+            let _ = write!(text, " {} |", name(figure));
+        }
+        text.push_str("\n|---|");
+        text.push_str(&"---:|".repeat(figures.len()));
+        text.push('\n');
+        for row in self.peers.iter().filter(|row| row.active == active) {
+            let _ = write!(text, "| {} |", row.label);
+            for &figure in figures {
+                let _ = write!(text, " {} |", row.cell(figure));
+            }
+            text.push('\n');
         }
     }
 
@@ -91,19 +113,10 @@ impl Kept for Report {
             self.mtu_bytes,
             at.rounds(),
         );
-        text.push_str("| |");
-        for figure in FIGURES {
-            let _ = write!(text, " {} |", name(figure));
-        }
-        text.push_str("\n|---|");
-        text.push_str(&"---:|".repeat(FIGURES.len()));
-        text.push('\n');
-        for row in &self.peers {
-            let _ = write!(text, "| {} |", row.label);
-            for figure in FIGURES {
-                let _ = write!(text, " {} |", row.cell(figure));
-            }
-            text.push('\n');
+        self.table(&mut text, false, &FIGURES);
+        if self.peers.iter().any(|row| row.active) {
+            text.push_str("\nActive messages, as multiples of Hamlyn's in Rust:\n\n");
+            self.table(&mut text, true, &ACTIVE_FIGURES);
         }
         self.missing(&mut text);
         text
@@ -117,7 +130,7 @@ impl Row {
             return "–".to_owned();
         };
         let value = figure.show(median(&results.values));
-        if self.name == REFERENCE {
+        if [REFERENCE, AM].contains(&self.name.as_str()) {
             return value;
         }
         let pairs = results.values.iter().zip(&results.ours);
@@ -133,6 +146,17 @@ fn name(figure: Figure) -> String {
         Figure::Rate { .. } | Figure::Senders { .. } => format!("{size}, million a second"),
         Figure::Bandwidth { .. } => format!("{size}, GB/s"),
         Figure::Loaned { .. } => format!("{size} loaned, µs"),
+        Figure::Active(active) => {
+            let of = match active.category {
+                Category::Short => format!("{} arguments", active.size),
+                Category::Medium => format!("{size} medium"),
+                Category::Long => return format!("{size} bulk, GB/s"),
+            };
+            match active.is_round_trip {
+                true => format!("{of}, µs"),
+                false => format!("{of}, million a second"),
+            }
+        }
     }
 }
 
@@ -151,6 +175,7 @@ mod tests {
             name: name.to_owned(),
             label: label.to_owned(),
             library: "a".to_owned(),
+            active: false,
             figures: vec![(figure, results)],
         };
         let broken = Results {

@@ -1,6 +1,9 @@
 use super::*;
 use crate::table::tests::report;
 
+const BEGIN: &str = "<!-- compare:begin -->";
+const END: &str = "<!-- compare:end -->";
+
 #[test]
 fn each_library_has_its_best() {
     let text = section(&report());
@@ -27,16 +30,16 @@ fn each_library_has_its_best() {
 #[test]
 fn only_what_is_between_the_markers_changes() {
     let before = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
-    let after = with_section(&before, "new\n").unwrap();
+    let after = MARKERS.with_section(&before, "new\n").unwrap();
     assert_eq!(after, format!("above\n{BEGIN}\nnew\n{END}\nbelow\n"));
-    assert_eq!(with_section(&after, "new\n").unwrap(), after);
+    assert_eq!(MARKERS.with_section(&after, "new\n").unwrap(), after);
     for text in [
         "neither".to_owned(),
         BEGIN.to_owned(),
         format!("{END}{BEGIN}"),
         format!("{BEGIN}{BEGIN}{END}"),
     ] {
-        assert!(with_section(&text, "new\n").is_err(), "{text}");
+        assert!(MARKERS.with_section(&text, "new\n").is_err(), "{text}");
     }
 }
 
@@ -44,8 +47,8 @@ fn only_what_is_between_the_markers_changes() {
 fn a_file_that_says_otherwise_is_found_out() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), format!("{BEGIN}\n{END}\n")).unwrap();
-    put(file.path(), "right\n").unwrap();
-    check(file.path(), "right\n").unwrap();
-    let error = format!("{:#}", check(file.path(), "other\n").unwrap_err());
+    MARKERS.put(file.path(), "right\n").unwrap();
+    MARKERS.check(file.path(), "right\n").unwrap();
+    let error = format!("{:#}", MARKERS.check(file.path(), "other\n").unwrap_err());
     assert!(error.contains("make compare-show"), "{error}");
 }

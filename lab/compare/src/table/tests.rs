@@ -23,7 +23,7 @@ fn line_of<'a>(text: &'a str, label: &str) -> &'a str {
 
 #[test]
 fn figures_are_of_one_state_or_say_so() {
-    let text = markdown(&report());
+    let text = markdown(&report(), &tables());
     assert!(text.contains("near each other"), "{text}");
     assert!(
         line_of(&text, "ZeroMQ ipc").contains(" 2.00 [2.00–2.00] ×20.0 |"),
@@ -43,7 +43,7 @@ fn figures_are_of_one_state_or_say_so() {
 
 #[test]
 fn the_fastest_is_marked() {
-    let text = markdown(&report());
+    let text = markdown(&report(), &tables());
     assert!(
         line_of(&text, "UCX put").contains("**0.040 [0.040–0.040] ×0.40**"),
         "{text}"
@@ -61,7 +61,7 @@ fn the_fastest_is_marked() {
 
 #[test]
 fn failures_are_shown_with_their_reasons() {
-    let text = markdown(&report());
+    let text = markdown(&report(), &tables());
     assert!(line_of(&text, "nng ipc").contains("| failed |"), "{text}");
     assert!(text.contains("Failed: nng ipc: no package"), "{text}");
     assert!(
@@ -69,13 +69,13 @@ fn failures_are_shown_with_their_reasons() {
         "{text}"
     );
     assert!(text.contains("16 B: it broke"), "{text}");
-    let text = terminal(&report());
+    let text = terminal(&report(), &tables());
     assert!(text.contains("failed: nng ipc: no package"), "{text}");
 }
 
 #[test]
 fn the_machine_is_told() {
-    let text = markdown(&report());
+    let text = markdown(&report(), &tables());
     let told =
         "P, 2 virtual processors, 1 GiB (cores 0 and 1 used), Linux 6.18, load 0.5 beforehand";
     assert!(text.contains(told), "{text}");
@@ -88,7 +88,7 @@ fn the_machine_is_told() {
 
 #[test]
 fn peers_that_sleep_have_tables_of_their_own() {
-    let text = markdown(&report());
+    let text = markdown(&report(), &tables());
     let (polling, sleeping) = text
         .split_once(heading(Waits::Sleeps))
         .expect("a heading of those that sleep");

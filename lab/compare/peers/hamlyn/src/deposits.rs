@@ -7,8 +7,8 @@
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::ProcessHost;
-use hamlyn::tagged_write;
 use hamlyn::region::SharedOptions;
+use hamlyn::tagged_write;
 use hamlyn::{
     Access, Area, Holders, Manager, Message, NewSlot, Queue, RegionTicket, Slot, Target, Ticket,
     Wait,
@@ -247,6 +247,7 @@ impl Deposits {
                 senders: 1,
                 is_fresh: false,
                 readers: 0,
+                category: None,
             },
             places: Places::default(),
             sent: 0,

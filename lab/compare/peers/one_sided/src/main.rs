@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use hamlyn::engine::slot::Rights;
-use hamlyn::region::SharedOptions;
 use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::{Address, Supply};
 use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, Width};
-use hamlyn::{
-    Access, Area, Holders, Manager, ManagerOptions, NewSlot, RegionTicket, Ticket, Wait,
-};
+use hamlyn::region::SharedOptions;
+use hamlyn::{Access, Area, Holders, Manager, ManagerOptions, NewSlot, RegionTicket, Ticket, Wait};
 
 const BYTES_MAX: usize = 65_536;
 /// Of the words that all use, in the memory of process 0.
@@ -25,7 +23,8 @@ const ENTERED: u64 = SUM + 64;
 const BROADCAST: u64 = SUM + 128;
 /// Of the words of the programs.
 const WORDS_AT: u64 = SUM + 4096;
-const MEMORY_BYTES: u64 = WORDS_AT + 8 * programs::WORDS;
+/// Whole pages, as regions are.
+const MEMORY_BYTES: u64 = (WORDS_AT + 8 * programs::WORDS).next_multiple_of(4096);
 const SIZES: [usize; 5] = [4, 8, 64, 1024, BYTES_MAX];
 /// Operations of a stream that are outstanding at a time.
 const WINDOW: u64 = 64;

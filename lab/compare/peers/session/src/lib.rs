@@ -28,12 +28,26 @@ const LOOK: Duration = Duration::from_micros(500);
 /// A stamp is the sender's number above this bit, and the message's below.
 const SENDER_SHIFT: u32 = 48;
 
+/// What an active message carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Category {
+    /// Arguments of 32 bits.
+    Short,
+    /// Data for the handler.
+    Medium,
+    /// Data for a place that the sender names.
+    Long,
+}
+
+/// Arguments that an active message may have.
+pub const ARGUMENTS_MAX: usize = 16;
+
 /// An order: round trips, or a stream from some senders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
     /// Round trips, rather than a stream.
     pub is_latency: bool,
-    /// Bytes of a message.
+    /// Bytes of a message; of a short active message, its arguments.
     pub size_bytes: usize,
     /// Messages of each sender.
     pub count: u64,
@@ -43,6 +57,8 @@ pub struct Order {
     pub is_fresh: bool,
     /// Readers of each loaned message; 0 if messages are not loaned.
     pub readers: usize,
+    /// Of active messages: requests, and in round trips replies, of that category.
+    pub category: Option<Category>,
 }
 
 impl Order {
@@ -61,15 +77,27 @@ impl Order {
             return None;
         }
         let (senders, readers) = if is_loan { (1, others) } else { (others, 0) };
+        let how = words.next()?;
+        let category = match how {
+            "short" => Some(Category::Short),
+            "medium" => Some(Category::Medium),
+            "long" => Some(Category::Long),
+            _ => None,
+        };
         let order = Self {
             is_latency,
             size_bytes,
             count,
             senders,
-            is_fresh: words.next()? == "fresh",
+            is_fresh: how == "fresh",
             readers,
+            category,
         };
-        let possible = (8..=MESSAGE_BYTES_MAX).contains(&order.size_bytes)
+        let sizes = match category {
+            Some(Category::Short) => 0..=ARGUMENTS_MAX,
+            _ => 8..=MESSAGE_BYTES_MAX,
+        };
+        let possible = sizes.contains(&order.size_bytes)
             && order.count > 0
             && order.senders.max(order.readers) <= SENDERS_MAX;
         possible.then_some(order)
@@ -119,6 +147,17 @@ impl Stamp {
     }
 }
 
+/// What came of an order of active messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Acted {
+    /// [`now_ns`] before the first message.
+    pub begin_ns: u64,
+    /// [`now_ns`] after the last one.
+    pub end_ns: u64,
+    /// Messages that were right.
+    pub checked: u64,
+}
+
 /// What a peer does. One value is one process' end, whatever its role.
 pub trait Peer {
     /// Makes ready for an order; or says why it cannot be done.
@@ -140,6 +179,12 @@ pub trait Peer {
     /// nothing else, and gives it back.
     fn borrow(&mut self, _reader: usize) -> Result<u64> {
         bail!("no loans")
+    }
+
+    /// Carries out an order of active messages, which have loops of their own. The receiver says that
+    /// it is `ready`.
+    fn act(&mut self, _order: &Order, _ready: &mut dyn FnMut() -> Result<()>) -> Result<Acted> {
+        bail!("no active messages")
     }
 
     /// How many messages of a stream one call takes. If more than one, streams go by the two calls
@@ -258,6 +303,11 @@ impl Session {
             };
             if let Some(reason) = peer.prepare(&order)? {
                 self.say(&format!("{{\"unsupported\":\"{reason}\"}}"))?;
+                continue;
+            }
+            if order.category.is_some() {
+                let acted = peer.act(&order, &mut || self.say("{\"ready\":true}"))?;
+                self.answer(acted.begin_ns, acted.end_ns, acted.checked)?;
                 continue;
             }
             if order.readers > 0 {
@@ -403,7 +453,7 @@ impl Session {
 }
 
 /// The clock that all processes of the machine share.
-fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -436,6 +486,14 @@ mod tests {
         );
         assert!(order.is_fresh && !order.is_latency);
         assert!(Order::parse("latency 16 1 1 reused").unwrap().is_latency);
+        assert_eq!(order.category, None);
+        let short = Order::parse("latency 0 5 1 short").unwrap();
+        assert_eq!(
+            (short.size_bytes, short.category),
+            (0, Some(Category::Short))
+        );
+        let long = Order::parse("stream 65536 5 1 long").unwrap();
+        assert_eq!(long.category, Some(Category::Long));
         let loan = Order::parse("loan 65536 9 7 reused").unwrap();
         assert_eq!((loan.senders, loan.readers, loan.is_latency), (1, 7, false));
         for line in [
@@ -447,6 +505,8 @@ mod tests {
             "loan 8 1 0 reused",
             "loan 8 1 65 reused",
             "stream 8 1 1",
+            "stream 17 1 1 short",
+            "stream 7 1 1 medium",
         ] {
             assert_eq!(Order::parse(line), None, "{line:?}");
         }
