@@ -244,8 +244,7 @@ impl<M: CellMemory> Consumer<M> {
     fn give_back(&mut self) -> bool {
         if self.is_in_log {
             // Before the sender may write there again.
-            self.give_back_log(false);
-            self.note_waiting();
+            self.go_on_in_log();
         }
         let taken = self.taken();
         self.memory.store_consumed(taken);

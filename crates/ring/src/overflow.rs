@@ -21,6 +21,7 @@
 //! its receiver can come to it.
 
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cells::{STEP_BYTES, flag_of};
 use crate::geometry::CELLS_MAX;
@@ -393,7 +394,17 @@ pub(crate) struct LogReader {
     /// The pages before this place were given back.
     pub(crate) given_back_bytes: u64,
     /// What the program is to hear of it, or has heard.
-    pub(crate) filling: Filling,
+    filling: Filling,
+}
+
+/// The logs of receivers in this process of which a program is to hear something.
+static FILLED: AtomicUsize = AtomicUsize::new(0);
+
+/// True if a receiving end of this process may have news of its log: so that those who ask look at
+/// their links only then.
+#[inline]
+pub fn may_have_news() -> bool {
+    FILLED.load(Ordering::Relaxed) != 0
 }
 
 /// How far the program knows of what waits in its log.
@@ -421,6 +432,18 @@ impl LogReader {
         }
     }
 
+    pub(crate) fn filling(&self) -> Filling {
+        self.filling
+    }
+
+    pub(crate) fn set_filling(&mut self, filling: Filling) {
+        let is_filled = |filling| usize::from(filling != Filling::Little);
+        // What is told of it, another look of the same thread sees.
+        FILLED.fetch_add(is_filled(filling), Ordering::Relaxed);
+        FILLED.fetch_sub(is_filled(self.filling), Ordering::Relaxed);
+        self.filling = filling;
+    }
+
     /// The places before `at_bytes` are taken: those to give back now, in whole pages. All of them
     /// if nothing is there to be taken, otherwise many together.
     pub(crate) fn due(&mut self, at_bytes: u64, is_all_taken: bool) -> Option<[Range<u64>; 2]> {
@@ -432,6 +455,12 @@ impl LogReader {
         let places = self.given_back_bytes..end;
         self.given_back_bytes = end;
         Some(self.geometry.cold(places))
+    }
+}
+
+impl Drop for LogReader {
+    fn drop(&mut self) {
+        self.set_filling(Filling::Little);
     }
 }
 

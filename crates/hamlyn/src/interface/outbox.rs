@@ -25,8 +25,6 @@ pub struct Outbox<'a, H: Host> {
     processor: Option<&'a Processor<TransmitEndOf<H>>>,
     links: &'a Links,
     terminus: TerminusId,
-    /// Messages are not to be held back: nobody waits for room.
-    may_press: bool,
 }
 
 /// The longest payload of a packet of that link.
@@ -43,7 +41,6 @@ impl<H: Host> Interface<H> {
             processor: self.processor.as_ref(),
             links: &self.links,
             terminus,
-            may_press: !self.awaits_room,
         };
         (&mut self.inbound, outbox)
     }
@@ -64,16 +61,22 @@ impl<H: Host> Outbox<'_, H> {
     ) -> Result<Option<SendHandle>, SendError> {
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
-        self.post_if_room(target, message, offset)
-            .map_err(|error| match error {
-                PostError::LinkGone => {
-                    let peer = target.ticket.destination;
-                    let end = self.links.end_to(target.link, &peer);
-                    let end = end.unwrap_or(LinkEnd::ClosedHere);
-                    PeerLost { peer, end }.into()
-                }
-                other => other.into(),
-            })
+        let posted = loop {
+            match self.post_if_room(target, message, offset) {
+                // Nobody waits.
+                Ok(None) if self.press(target.link) => {}
+                posted => break posted,
+            }
+        };
+        posted.map_err(|error| match error {
+            PostError::LinkGone => {
+                let peer = target.ticket.destination;
+                let end = self.links.end_to(target.link, &peer);
+                let end = end.unwrap_or(LinkEnd::ClosedHere);
+                PeerLost { peer, end }.into()
+            }
+            other => other.into(),
+        })
     }
 
     /// The peer at the other end of a link: like [`Interface::identity_of`], for a handler that
@@ -96,24 +99,6 @@ impl<H: Host> Outbox<'_, H> {
         message: &Message<'_>,
         offset: u64,
     ) -> Result<Option<SendHandle>, PostError> {
-        let mut posted = self.try_post(target, message, offset)?;
-        while posted.is_none() && self.may_press && self.press(target.link) {
-            posted = self.try_post(target, message, offset)?;
-        }
-        Ok(posted)
-    }
-
-    #[cold]
-    fn press(&mut self, link: LinkId) -> bool {
-        self.outbound.lock(|outbound| outbound.press(link))
-    }
-
-    fn try_post(
-        &mut self,
-        target: &Target,
-        message: &Message<'_>,
-        offset: u64,
-    ) -> Result<Option<SendHandle>, PostError> {
         match self.post(target, message, offset) {
             Err(PostError::QueueFull) => Ok(None),
             // One packet goes as soon as the link has room.
@@ -122,6 +107,12 @@ impl<H: Host> Outbox<'_, H> {
             }
             posted => posted.map(Some),
         }
+    }
+
+    /// See [`Outbound::press`](crate::outbound::Outbound::press).
+    #[cold]
+    pub(super) fn press(&mut self, link: LinkId) -> bool {
+        self.outbound.lock(|outbound| outbound.press(link))
     }
 
     fn is_one_packet(&self, target: &Target, message: &Message<'_>) -> bool {

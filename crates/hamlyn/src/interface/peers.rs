@@ -4,7 +4,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_host::waiter::Waiter;
 use hamlyn_host::{Destination, Driver, Host, HostError, LossCause, Peer, Supply};
 use hamlyn_link::udp_endpoint::ConnectionState;
-use hamlyn_ring::overflow::{LogNews, LogUse};
+use hamlyn_ring::overflow::{LogNews, LogUse, may_have_news};
 
 use std::sync::atomic::Ordering;
 
@@ -159,6 +159,9 @@ impl<H: Host> Interface<H> {
         let (link, direction, news) = match outgoing {
             Some((link, news)) => (link, Direction::Outgoing, news),
             None => {
+                if !may_have_news() {
+                    return None;
+                }
                 let (link, news) = self.inbound.lock(|inbound| inbound.next_log_news())?;
                 (link, Direction::Incoming, news)
             }

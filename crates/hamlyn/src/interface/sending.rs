@@ -205,8 +205,14 @@ impl<H: Host> Interface<H> {
         }
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
+        let awaits_room = self.awaits_room;
         let (_, mut outbox) = self.halves(terminus);
-        let posted = outbox.post_if_room(target, message, offset);
+        let posted = loop {
+            match outbox.post_if_room(target, message, offset) {
+                Ok(None) if !awaits_room && outbox.press(target.link) => {}
+                posted => break posted,
+            }
+        };
         if self.sleepers.is_any() {
             self.wake_sleepers_for_credit();
         }

@@ -103,17 +103,24 @@ impl<M: CellMemory> Consumer<M> {
         cells.saturating_mul(STEP_BYTES).min(geometry.bytes())
     }
 
-    /// Looks how much waits in the log.
-    pub(super) fn note_waiting(&mut self) {
+    /// Credit is returned: gives pages back that were taken, and looks how much waits.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn go_on_in_log(&mut self) {
+        self.give_back_log(false);
+        self.note_waiting();
+    }
+
+    fn note_waiting(&mut self) {
         let Some(geometry) = self.log.as_ref().map(|log| log.geometry) else {
             return;
         };
         let waiting_bytes = self.waiting_in_log(geometry);
         if let Some(log) = &mut self.log
-            && log.filling == Filling::Little
+            && log.filling() == Filling::Little
             && waiting_bytes >= geometry.bytes() / 2
         {
-            log.filling = Filling::Half(waiting_bytes);
+            log.set_filling(Filling::Half(waiting_bytes));
         }
     }
 
@@ -121,7 +128,7 @@ impl<M: CellMemory> Consumer<M> {
     /// and that all was taken then. A peer that lies invents that, as often as cells of its log are
     /// taken at most, and nothing else.
     pub fn log_news(&mut self) -> Option<LogNews> {
-        let filling = self.log.as_ref()?.filling;
+        let filling = self.log.as_ref()?.filling();
         if filling == Filling::Little {
             return None;
         }
@@ -131,7 +138,7 @@ impl<M: CellMemory> Consumer<M> {
         let log = self.log.as_mut()?;
         match filling {
             Filling::Half(waiting_bytes) => {
-                log.filling = Filling::Told;
+                log.set_filling(Filling::Told);
                 let log_bytes = geometry.bytes();
                 Some(LogNews::HalfFull {
                     waiting_bytes,
@@ -139,7 +146,7 @@ impl<M: CellMemory> Consumer<M> {
                 })
             }
             Filling::Told if is_drained => {
-                log.filling = Filling::Little;
+                log.set_filling(Filling::Little);
                 Some(LogNews::Drained)
             }
             _ => None,
