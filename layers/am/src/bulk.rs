@@ -26,6 +26,11 @@ use crate::translation::Translation;
 use crate::wire::{Category, Place};
 use crate::writing::{Progress, ROOM, Source};
 
+/// Data of a bulk message that go with it. In a message they are copied once more than by a
+/// transfer, which takes messages of its own: whatever mediums may have, longer data are written
+/// into the segment.
+const IN_MESSAGE_BYTES_MAX: usize = 8_000;
+
 /// The obstacle of a transfer, beside answers that it awaits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Halt {
@@ -61,7 +66,8 @@ impl NodeState {
             offset: bulk.offset,
             length_bytes: bulk.data.len() as u64,
         };
-        if bulk.data.len() <= self.state.medium_bytes_max(session, over)? {
+        let medium_bytes_max = self.state.medium_bytes_max(session, over)?;
+        if bulk.data.len() <= medium_bytes_max.min(IN_MESSAGE_BYTES_MAX) {
             let request = Request {
                 category: Category::Bulk,
                 place,

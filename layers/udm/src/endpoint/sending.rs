@@ -2,7 +2,7 @@
 
 use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::zerocopy::IntoBytes;
-use hamlyn::{Host, SendError, Target, Wait};
+use hamlyn::{Host, SendError, Wait};
 
 use super::{Endpoint, Member, NUMBER_BYTES};
 use crate::bulk::{Bulk, HEAD_BYTES, Piece};
@@ -57,25 +57,23 @@ impl<H: Host> Endpoint<H> {
         wait: Wait,
     ) -> Result<(), InjectError> {
         match self.members.get(to as usize) {
-            Some(Member {
-                target, far: None, ..
-            }) if bytes.len() <= BYTES_MAX => {
-                let target = *target;
-                self.send_near(to, &target, handler, bytes, wait)
+            Some(Member { far: None, .. }) if bytes.len() <= BYTES_MAX => {
+                self.send_near(to, handler, bytes, wait)
             }
             _ => self.send_far(to, handler, bytes, wait),
         }
     }
 
+    /// The same to a node of this host.
     #[inline(always)]
     fn send_near(
         &mut self,
         to: u32,
-        target: &Target,
         handler: u16,
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), InjectError> {
+        let target = &self.members[to as usize].target;
         let mut session = self.group.manager.session();
         let sent = session.send_message(target, handler, bytes, wait);
         drop(session);
@@ -127,12 +125,7 @@ impl<H: Host> Endpoint<H> {
         let mut bytes = std::mem::take(&mut self.piece);
         piece.write(&mut bytes);
         let sent = match self.members.get(to as usize) {
-            Some(Member {
-                target, far: None, ..
-            }) => {
-                let target = *target;
-                self.send_near(to, &target, BULK, &bytes, wait)
-            }
+            Some(Member { far: None, .. }) => self.send_near(to, BULK, &bytes, wait),
             _ => self.send_far(to, BULK, &bytes, wait),
         };
         self.piece = bytes;
