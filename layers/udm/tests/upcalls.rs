@@ -10,6 +10,8 @@ use hamlyn_udm::{Error, Group, GroupOptions, Udm, UdmOptions};
 
 const LONG: Wait = Wait::millis(60_000);
 const COUNT: u16 = 0;
+/// More than a look takes of a node's data at a time.
+const AREA_BYTES: usize = 8 << 20;
 type Node<S> = Udm<S, ProcessHost<AnyThread>>;
 
 /// A node of a group whose interface threads share.
@@ -33,7 +35,11 @@ fn open<S: Send + 'static>(
         addresses: (0..nodes).map(name).collect(),
     };
     let group = Group::new(manager, options).unwrap();
-    Udm::open(&group, "main", UdmOptions::default(), state, LONG).unwrap()
+    let options = UdmOptions {
+        area_bytes: AREA_BYTES,
+        ..UdmOptions::default()
+    };
+    Udm::open(&group, "main", options, state, LONG).unwrap()
 }
 
 const STRATEGIES: [Strategy; 4] = [
@@ -93,6 +99,68 @@ fn a_program_that_computes_is_interrupted() {
             assert!(udm.flush(LONG).unwrap());
         });
         assert_eq!(seen.load(Ordering::Relaxed), 100);
+    }
+}
+
+/// Data that come in many messages interrupt the program as one does, also those that a section
+/// took out of the network.
+#[test]
+fn data_interrupt_a_program_that_computes() {
+    for strategy in STRATEGIES {
+        let seen = Arc::new(AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            let its = Arc::clone(&seen);
+            scope.spawn(move || {
+                let mut udm = open("data", 2, 0, strategy, its);
+                udm.on(COUNT, |arrival| {
+                    let mut call = arrival.extract();
+                    let number = call.word(0);
+                    let (data, seen) = call.data();
+                    assert!(data.iter().all(|byte| *byte == number as u8));
+                    assert_eq!(data.len(), AREA_BYTES);
+                    seen.fetch_add(1, Ordering::Relaxed);
+                    call
+                })
+                .unwrap();
+                udm.barrier(LONG).unwrap();
+                let seen = Arc::clone(udm.state());
+                let upcalls = udm.with_upcalls().unwrap();
+                for number in 0..6 {
+                    let mut section = upcalls.atomic().unwrap();
+                    section.inject(1, COUNT, &[number]).unwrap();
+                    // Some of the data may be taken here, and their handler does not run.
+                    section.is_available().unwrap();
+                    section.end().unwrap();
+                    while seen.load(Ordering::Relaxed) <= number {
+                        std::hint::spin_loop();
+                    }
+                }
+                let mut section = upcalls.atomic().unwrap();
+                section.barrier(LONG).unwrap();
+                assert!(section.flush(LONG).unwrap());
+                section.end().unwrap();
+            });
+            let mut udm = open("data", 2, 1, strategy, Vec::new());
+            udm.on(COUNT, |arrival| {
+                let mut call = arrival.extract();
+                let number = call.word(0);
+                call.state().push(number);
+                call
+            })
+            .unwrap();
+            udm.barrier(LONG).unwrap();
+            for number in 0..6 {
+                while udm.state().len() <= number {
+                    udm.serve(LONG).unwrap();
+                }
+                let data = vec![number as u8; AREA_BYTES];
+                udm.inject_bulk(0, COUNT, &[number as u32], &data, 0)
+                    .unwrap();
+            }
+            udm.barrier(LONG).unwrap();
+            assert!(udm.flush(LONG).unwrap());
+        });
+        assert_eq!(seen.load(Ordering::Relaxed), 6);
     }
 }
 
