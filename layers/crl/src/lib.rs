@@ -64,6 +64,7 @@
 //! [`CrlOptions::patience`] after the last message.
 #![forbid(unsafe_code)]
 
+mod am;
 mod bare;
 mod collective;
 mod context;
@@ -80,9 +81,12 @@ mod machine;
 mod memory;
 mod message;
 mod null;
+mod order;
+mod peers;
 mod regions;
 mod udm;
 
+pub use am::AmCourier;
 pub use courier::{Courier, Incoming};
 pub use crl::{Crl, CrlOptions, Region, Statistics};
 pub use error::{CrlError, REGION_BYTES_MAX};

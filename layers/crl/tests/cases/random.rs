@@ -4,11 +4,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hamlyn::Wait;
-use hamlyn_crl::{CrlError, CrlOptions, Region, RegionHandle, RegionId, Regions, UdmCourier};
+use hamlyn_crl::{Courier, CrlError, CrlOptions, Region, RegionHandle, RegionId, Regions};
 
+use crate::World;
 use crate::graph::{Record, has_circle};
 use crate::world::{Node, region_of_each};
-use crate::{Host, World};
 
 const OPERATIONS: u64 = 400;
 
@@ -40,7 +40,7 @@ struct Program<'a> {
     random: Random,
     ids: Vec<RegionId>,
     /// Nothing for a region that is lost.
-    handles: Vec<Option<Region<UdmCourier<Host>>>>,
+    handles: Vec<Option<Region<Box<dyn Courier>>>>,
     records: Vec<Record>,
 }
 

@@ -1,6 +1,23 @@
 //! The cases.
 
-in_every_place! {
+/// The tests of these cases with each kind of messages, in all places.
+macro_rules! over_each {
+    ($($cases:tt)*) => {
+        mod over_udm {
+            use crate::world::OverUdm as World;
+
+            in_every_place! { $($cases)* }
+        }
+
+        mod over_am {
+            use crate::world::OverAm as World;
+
+            in_every_place! { $($cases)* }
+        }
+    };
+}
+
+over_each! {
     collectives::barriers_separate_phases,
     collectives::broadcasts_of_every_length_come_from_every_node,
     collectives::reductions_are_the_same_bits_everywhere,

@@ -1,25 +1,74 @@
 //! The nodes of a program.
 
-use hamlyn::Wait;
-use hamlyn_crl::{Crl, CrlOptions, RegionId, Regions, UdmCourier};
+use hamlyn::{Manager, Wait};
+use hamlyn_am::{Node as AmNode, NodeOptions};
+use hamlyn_crl::{AmCourier, Courier, Crl, CrlOptions, RegionId, Regions, UdmCourier};
 use hamlyn_udm::{Group, GroupOptions};
 
 use crate::{Host, Place};
 
-pub(crate) type Node = Crl<UdmCourier<Host>>;
+pub(crate) type Node = Crl<Box<dyn Courier>>;
 
 /// Longer than any step of a case.
 pub(crate) const LONG: Wait = Wait::millis(60_000);
 
+/// The messages of a world.
+#[derive(Clone, Copy)]
+enum Messages {
+    Udm,
+    Am,
+}
+
 pub(crate) struct World {
-    place: Place,
+    pub(crate) place: Place,
+    messages: Messages,
+}
+
+pub(crate) struct OverUdm;
+
+impl OverUdm {
+    #[allow(clippy::new_ret_no_self, reason = "a kind of world")]
+    pub(crate) fn new(place: Place) -> World {
+        let messages = Messages::Udm;
+        World { place, messages }
+    }
+}
+
+pub(crate) struct OverAm;
+
+impl OverAm {
+    #[allow(clippy::new_ret_no_self, reason = "a kind of world")]
+    pub(crate) fn new(place: Place) -> World {
+        let messages = Messages::Am;
+        World { place, messages }
+    }
+}
+
+/// The description of a program.
+pub(crate) fn program_of(me: usize, names: &[String]) -> GroupOptions {
+    GroupOptions {
+        name: "cases".into(),
+        me: me as u32,
+        addresses: names.to_vec(),
+    }
+}
+
+impl Messages {
+    fn courier(self, manager: Manager<Host>, program: GroupOptions) -> Box<dyn Courier> {
+        match self {
+            Self::Udm => {
+                let group = Group::new(manager, program).unwrap();
+                Box::new(UdmCourier::open(&group, "main", LONG).unwrap())
+            }
+            Self::Am => {
+                let node = AmNode::new(manager, NodeOptions::default()).unwrap();
+                Box::new(AmCourier::open(&node, &program, "main", LONG).unwrap())
+            }
+        }
+    }
 }
 
 impl World {
-    pub(crate) fn new(place: Place) -> Self {
-        Self { place }
-    }
-
     /// Runs nodes, which end as they like.
     pub(crate) fn run_with(
         &self,
@@ -28,13 +77,8 @@ impl World {
         program: &(dyn Fn(&Node) + Sync),
     ) {
         self.place.run(nodes, &|manager, number, names| {
-            let group = GroupOptions {
-                name: "cases".into(),
-                me: number as u32,
-                addresses: names.to_vec(),
-            };
-            let group = Group::new(manager, group).unwrap();
-            program(&Crl::join(&group, "main", options(), LONG).unwrap());
+            let courier = self.messages.courier(manager, program_of(number, names));
+            program(&Crl::open(courier, options()).unwrap());
         });
     }
 
