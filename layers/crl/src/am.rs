@@ -10,7 +10,7 @@ use hamlyn::{Host, Wait};
 use hamlyn_am::{Blocked, Bundle, Endpoint, Error, Node, Tag};
 use hamlyn_udm::GroupOptions;
 
-use crate::courier::{Courier, Incoming, PIECE_BYTES_MIN};
+use crate::courier::{BYTES_PER_NODE, Courier, Incoming};
 use crate::error::CrlError;
 use crate::id::NODES_MAX;
 use crate::message::WORDS_MAX;
@@ -18,6 +18,8 @@ use crate::peers::{ACKNOWLEDGED, LEFT, MESSAGE, Packet, Peer, Peers, WATCH};
 
 /// Messages to one node that wait to be sent, from which on a sender waits.
 const WAITING_MAX: usize = 4096;
+/// Messages of a poll that takes all that are there, at most.
+const POLL_MOST: usize = 63;
 /// Time after which a message that found no room in its link is tried again.
 const ROOM_NS: u64 = 1_000_000;
 
@@ -85,10 +87,11 @@ impl<H: Host> AmCourier<H> {
             let not_met = |error| CrlError::join(&format!("node {other} was not met: {error}"));
             met.push(peer.map_err(not_met)?);
         }
-        if courier.piece_bytes < PIECE_BYTES_MIN {
-            let bytes = courier.piece_bytes;
-            let cause = format!("messages have {bytes} bytes, of {PIECE_BYTES_MIN} that it needs");
-            return Err(CrlError::join(&cause));
+        let (bytes, least_bytes) = (courier.piece_bytes, BYTES_PER_NODE * met.len());
+        if bytes < least_bytes {
+            return Err(CrlError::join(&format!(
+                "its messages have {bytes} bytes, and {nodes} nodes need {least_bytes}: set a greater `medium_bytes_max`"
+            )));
         }
         met.rotate_right(me as usize);
         courier.peers.borrow_mut().peers = met;
@@ -218,36 +221,40 @@ impl<H: Host> AmCourier<H> {
         wait: Wait,
         holds: impl Fn(&Self) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let now_ns = || self.node.now_ns();
-        let end_ns = match wait {
-            Wait::For(span) => now_ns()?.saturating_add(span.as_nanos() as u64),
+        let span_ns = match wait {
             Wait::Poll => 0,
+            Wait::For(span) => u64::try_from(span.as_nanos()).unwrap_or(u64::MAX),
             Wait::Forever => u64::MAX,
         };
-        let mut is_last = false;
+        let is_timed = !matches!(span_ns, 0 | u64::MAX);
+        let now_ns = |it: &Self| if is_timed { it.node.now_ns() } else { Ok(0) };
+        let begun_ns = now_ns(self)?;
+        let mut is_over = false;
         loop {
             self.send_waiting()?;
             if holds(self)? {
                 return Ok(true);
             }
-            if is_last {
+            if is_over {
                 return Ok(false);
             }
-            let left_ns = match wait {
-                Wait::For(_) => end_ns.saturating_sub(self.node.now_ns()?),
-                _ => end_ns,
+            let elapsed_ns = now_ns(self)?.saturating_sub(begun_ns);
+            let left_ns = span_ns.saturating_sub(elapsed_ns);
+            is_over = left_ns == 0;
+            let leaving = self.peers.borrow().leaving;
+            let most_ns = match self.waits_for_room {
+                _ if !leaving.is_empty() => 0,
+                true => ROOM_NS,
+                false => u64::MAX,
             };
-            is_last = left_ns == 0;
-            let is_leaving = !self.peers.borrow().leaving.is_empty();
-            let step = match left_ns {
-                _ if is_leaving => Wait::Poll,
-                _ if self.waits_for_room => Wait::For(Duration::from_nanos(left_ns.min(ROOM_NS))),
-                0 => Wait::Poll,
-                u64::MAX => Wait::Forever,
-                _ => Wait::For(Duration::from_nanos(left_ns)),
+            let handled = match left_ns.min(most_ns) {
+                0 => self.bundle.poll()?,
+                u64::MAX => self.bundle.serve(Wait::Forever)?,
+                step_ns => (self.bundle).serve(Duration::from_nanos(step_ns).into())?,
             };
-            if self.bundle.serve(step)? == 0 {
-                self.peers.borrow_mut().lose_leaving();
+            if handled <= POLL_MOST {
+                // All that they had sent was taken.
+                self.peers.borrow_mut().lose_all(leaving);
             }
         }
     }
@@ -268,19 +275,19 @@ impl<H: Host> Courier for AmCourier<H> {
 
     fn send(&mut self, to: u32, kind: u8, words: &[u32], bytes: &[u8]) -> Result<(), String> {
         let cause = |error: Error| error.to_string();
+        if to >= self.nodes() {
+            return Err(format!("there is no node {to}"));
+        }
         let packet = Packet::new(self.me, kind, words, bytes)
             .ok_or_else(|| format!("a message has {WORDS_MAX} words at most"))?;
         if !self.peers.borrow_mut().push(to, packet) {
             return Ok(());
         }
         self.send_to(to).map_err(cause)?;
-        let waiting = |it: &Self| it.peers.borrow().waiting(to);
-        if waiting(self) >= WAITING_MAX {
-            let has_room = |it: &Self| Ok(waiting(it) < WAITING_MAX);
-            if !self
-                .serve_until(Wait::For(self.congestion), has_room)
-                .map_err(cause)?
-            {
+        let has_room = |it: &Self| Ok(it.peers.borrow().waiting(to) < WAITING_MAX);
+        if !has_room(self).map_err(cause)? {
+            let wait = Wait::For(self.congestion);
+            if !self.serve_until(wait, has_room).map_err(cause)? {
                 self.peers.borrow_mut().lose(to);
             }
         }
@@ -302,9 +309,8 @@ impl<H: Host> Courier for AmCourier<H> {
     fn flush(&mut self, wait: Wait) -> Result<bool, String> {
         let is_taken =
             |it: &Self| Ok(it.peers.borrow().is_idle() && it.endpoint.outstanding()? == 0);
-        let flushed = self
-            .serve_until(wait, is_taken)
-            .and_then(|is_taken| Ok(self.node.flush(wait)? && is_taken));
+        let flushed = self.serve_until(wait, is_taken);
+        let flushed = flushed.and_then(|is_taken| Ok(is_taken && self.node.flush(wait)?));
         flushed.map_err(|error| error.to_string())
     }
 }

@@ -4,8 +4,9 @@ use hamlyn::Wait;
 
 use crate::message::WORDS_MAX;
 
-/// Bytes that a message may have at least, besides its words.
-pub(crate) const PIECE_BYTES_MIN: usize = 1024;
+/// Bytes that a message may have for each node at least: a reduction sends the values of half of
+/// them in one.
+pub(crate) const BYTES_PER_NODE: usize = 4;
 
 /// Carries messages between the nodes of a program.
 ///
@@ -19,7 +20,8 @@ pub trait Courier {
     /// The number of nodes.
     fn nodes(&self) -> u32;
 
-    /// Bytes that a message may have besides its words, at least 1,024: longer ones go in pieces.
+    /// Bytes that a message may have besides its words, at least four for each node: longer ones go
+    /// in pieces.
     fn piece_bytes(&self) -> usize;
 
     /// Sends a message of at most [`WORDS_MAX`] words. Waits for room, and may run handlers meanwhile, but

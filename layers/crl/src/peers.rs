@@ -36,20 +36,35 @@ pub(crate) struct Packet {
 impl Packet {
     /// Nothing if it has more words than a message may.
     pub(crate) fn new(from: u32, kind: u8, words: &[u32], bytes: &[u8]) -> Option<Self> {
-        let (mut arguments, count) = ([0; HEAD + WORDS_MAX], HEAD + words.len());
-        arguments.get_mut(HEAD..count)?.copy_from_slice(words);
-        arguments[1] = from | u32::from(kind) << KIND_SHIFT;
-        let bytes = bytes.to_vec();
-        Some(Self {
-            arguments,
-            count,
-            bytes,
-        })
+        let mut packet = Self {
+            arguments: [0; HEAD + WORDS_MAX],
+            count: HEAD + words.len(),
+            bytes: bytes.to_vec(),
+        };
+        packet.arguments[1] = from | u32::from(kind) << KIND_SHIFT;
+        let places = packet.arguments.get_mut(HEAD..packet.count)?;
+        places.copy_from_slice(words);
+        Some(packet)
+    }
+
+    /// One that came back.
+    fn of(arguments: &[u32], bytes: &[u8]) -> Option<Self> {
+        let &[number, head, ref words @ ..] = arguments else {
+            return None;
+        };
+        let (from, kind) = node_and_kind(head);
+        let mut packet = Self::new(from, kind, words, bytes)?;
+        packet.arguments[0] = number;
+        Some(packet)
     }
 
     pub(crate) fn arguments(&self) -> &[u32] {
         &self.arguments[..self.count]
     }
+}
+
+fn node_and_kind(head: u32) -> (u32, u8) {
+    (head & NODE_MASK, (head >> KIND_SHIFT) as u8)
 }
 
 /// A node.
@@ -97,7 +112,7 @@ pub(crate) struct Peers {
     pub(crate) leaving: NodeSet,
 }
 
-/// The node of that number, if it is there and the call is from it.
+/// The node of that number, if the call is from it.
 fn from<'a>(peers: &'a mut [Peer], call: &Call<'_>, node: u32) -> Option<&'a mut Peer> {
     let peer = peers.get_mut(node as usize)?;
     if peer.link != Some(call.link()) {
@@ -106,7 +121,7 @@ fn from<'a>(peers: &'a mut [Peer], call: &Call<'_>, node: u32) -> Option<&'a mut
         }
         peer.link = Some(call.link());
     }
-    (!peer.is_lost).then_some(peer)
+    Some(peer)
 }
 
 impl Peers {
@@ -121,8 +136,8 @@ impl Peers {
         let &[number, head, ref used @ ..] = arguments else {
             return Ok(());
         };
-        let (node, kind) = (head & NODE_MASK, (head >> KIND_SHIFT) as u8);
-        let Some(peer) = from(&mut self.peers, call, node) else {
+        let (node, kind) = node_and_kind(head);
+        let Some(peer) = from(&mut self.peers, call, node).filter(|peer| !peer.is_lost) else {
             return Ok(());
         };
         let mut words = [0; WORDS_MAX];
@@ -164,7 +179,12 @@ impl Peers {
         if let &[_, node] = arguments
             && let Some(peer) = from(&mut self.peers, call, node)
         {
-            peer.watch = Some(call.defer()?);
+            let watch = call.defer()?;
+            match peer.is_lost {
+                // It is lost to this node, which is lost to it.
+                true => self.answers.push((watch, LEFT, 0)),
+                false => peer.watch = Some(watch),
+            }
         }
         Ok(())
     }
@@ -185,17 +205,12 @@ impl Peers {
             return;
         };
         let node = node as u32;
-        match (back.reason, back.arguments) {
-            (Reason::Congestion, _) if back.handler == WATCH => self.unwatched.insert(node),
-            (Reason::Congestion, &[number, head, ref words @ ..]) => {
-                let kind = (head >> KIND_SHIFT) as u8;
-                let packet = Packet::new(head & NODE_MASK, kind, words, back.data);
-                if let Some(mut packet) = packet {
-                    packet.arguments[0] = number;
-                    self.put_back(node, packet);
-                }
-            }
-            _ => self.leaving.insert(node),
+        if back.reason != Reason::Congestion {
+            self.leaving.insert(node);
+        } else if back.handler == WATCH {
+            self.unwatched.insert(node);
+        } else if let Some(packet) = Packet::of(back.arguments, back.data) {
+            self.put_back(node, packet);
         }
     }
 
@@ -258,9 +273,10 @@ impl Peers {
         }
     }
 
-    /// All that lay here is taken: those that are gone are lost.
-    pub(crate) fn lose_leaving(&mut self) {
-        for node in std::mem::take(&mut self.leaving).iter() {
+    /// All that they had sent is taken.
+    pub(crate) fn lose_all(&mut self, nodes: NodeSet) {
+        for node in nodes.iter() {
+            self.leaving.remove(node);
             self.lose(node);
         }
     }

@@ -1,5 +1,7 @@
 //! The nodes of a program.
 
+use std::time::Duration;
+
 use hamlyn::{Manager, Wait};
 use hamlyn_am::{Node as AmNode, NodeOptions};
 use hamlyn_crl::{AmCourier, Courier, Crl, CrlOptions, RegionId, Regions, UdmCourier};
@@ -16,7 +18,7 @@ pub(crate) const LONG: Wait = Wait::millis(60_000);
 #[derive(Clone, Copy)]
 enum Messages {
     Udm,
-    Am,
+    Am(NodeOptions),
 }
 
 pub(crate) struct World {
@@ -24,23 +26,33 @@ pub(crate) struct World {
     messages: Messages,
 }
 
-pub(crate) struct OverUdm;
+/// A kind of world, by the messages that it has.
+macro_rules! world {
+    ($over:ident, $messages:expr) => {
+        pub(crate) struct $over;
 
-impl OverUdm {
-    #[allow(clippy::new_ret_no_self, reason = "a kind of world")]
-    pub(crate) fn new(place: Place) -> World {
-        let messages = Messages::Udm;
-        World { place, messages }
-    }
+        impl $over {
+            #[allow(clippy::new_ret_no_self, reason = "a kind of world")]
+            pub(crate) fn new(place: Place) -> World {
+                let messages = $messages;
+                World { place, messages }
+            }
+        }
+    };
 }
 
-pub(crate) struct OverAm;
+world!(OverUdm, Messages::Udm);
+world!(OverAm, Messages::Am(NodeOptions::default()));
+world!(OverNarrowAm, Messages::Am(narrow()));
 
-impl OverAm {
-    #[allow(clippy::new_ret_no_self, reason = "a kind of world")]
-    pub(crate) fn new(place: Place) -> World {
-        let messages = Messages::Am;
-        World { place, messages }
+/// One request at a time, queues of few messages, and a frame for one of two endpoints.
+pub(crate) fn narrow() -> NodeOptions {
+    NodeOptions {
+        credits: 1,
+        frames: 1,
+        visit: 1,
+        congestion: Duration::from_millis(2),
+        ..NodeOptions::paper()
     }
 }
 
@@ -60,8 +72,8 @@ impl Messages {
                 let group = Group::new(manager, program).unwrap();
                 Box::new(UdmCourier::open(&group, "main", LONG).unwrap())
             }
-            Self::Am => {
-                let node = AmNode::new(manager, NodeOptions::default()).unwrap();
+            Self::Am(options) => {
+                let node = AmNode::new(manager, options).unwrap();
                 Box::new(AmCourier::open(&node, &program, "main", LONG).unwrap())
             }
         }
@@ -69,6 +81,23 @@ impl Messages {
 }
 
 impl World {
+    /// Pieces of a message of so many bytes, at most: packets of the simulated network have a
+    /// thousand besides all headers.
+    pub(crate) fn pieces_max(&self, bytes: usize) -> usize {
+        let piece_bytes = match self.messages {
+            Messages::Udm => 1_000,
+            Messages::Am(options) => options.medium_bytes_max.min(1_000) as usize,
+        };
+        bytes.div_ceil(piece_bytes)
+    }
+
+    /// Runs couriers alone.
+    pub(crate) fn run_couriers(&self, nodes: usize, program: &(dyn Fn(Box<dyn Courier>) + Sync)) {
+        self.place.run(nodes, &|manager, number, names| {
+            program(self.messages.courier(manager, program_of(number, names)));
+        });
+    }
+
     /// Runs nodes, which end as they like.
     pub(crate) fn run_with(
         &self,
