@@ -46,9 +46,7 @@ pub(crate) fn messages_that_come_back_keep_their_order(world: World) {
         let mut node = Node::new(&mut courier);
         if node.courier.me() == 0 {
             idle_until(am, || returned.load(Ordering::SeqCst) == NODES - 1);
-            while (1..NODES as u32).any(|from| node.count_of(from) < MESSAGES) {
-                assert!(node.receive(LONG), "a message does not come");
-            }
+            node.receive_until("a message", |node| node.has_all_of(&[1, 2, 3], MESSAGES));
         } else {
             node.send(&[0], MESSAGES, true);
             // All of them, as no node has the queue for itself for long.
@@ -75,20 +73,16 @@ pub(crate) fn a_node_that_takes_nothing_is_lost(world: World) {
             0 => {
                 idle_until(am, || heard.load(Ordering::SeqCst) == 1);
                 // It is told that the other one has given it up, and has nothing more of it.
-                while !node.is_lost(1) || node.count_of(2) < 100 {
-                    assert!(node.receive(LONG), "a message does not come");
-                }
+                node.receive_until("a message", |node| {
+                    node.is_lost(1) && node.has_all_of(&[2], 100)
+                });
                 assert!(node.count_of(1) < 200, "no more than were under way");
             }
             1 => {
                 node.send(&[0], MESSAGES, true);
-                while !node.is_lost(0) {
-                    assert!(node.receive(LONG), "the loss is not told");
-                }
+                node.receive_until("the loss", |node| node.is_lost(0));
                 heard.fetch_add(1, Ordering::SeqCst);
-                while node.count_of(2) < 100 {
-                    assert!(node.receive(LONG), "others go on");
-                }
+                node.receive_until("a message", |node| node.has_all_of(&[2], 100));
                 assert!(!node.is_lost(2));
             }
             _ => node.send(&[0, 1], 100, false),
@@ -133,9 +127,7 @@ pub(crate) fn couriers_of_a_node_are_apart(world: World) {
             drop(first);
             idle_until(&am, || heard.load(Ordering::SeqCst) == 1);
         } else {
-            while !node.is_lost(0) {
-                assert!(node.receive(LONG), "the loss is not told");
-            }
+            node.receive_until("the loss", |node| node.is_lost(0));
             heard.fetch_add(1, Ordering::SeqCst);
         }
         second.barrier().unwrap();

@@ -113,6 +113,22 @@ impl<'a> Node<'a> {
         true
     }
 
+    /// Receives until that holds.
+    pub(crate) fn receive_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+        // A wait may end early for no reason.
+        let mut vain = 0;
+        while !holds(self) {
+            vain = if self.receive(LONG) { 0 } else { vain + 1 };
+            assert!(vain < 16, "{what} does not come");
+        }
+    }
+
+    /// True if all that they send has come.
+    pub(crate) fn has_all_of(&self, nodes: &[u32], count: usize) -> bool {
+        let has = |node: &u32| self.count_of(*node) >= count;
+        nodes.iter().all(has)
+    }
+
     pub(crate) fn count_of(&self, node: u32) -> usize {
         self.from[node as usize].count
     }
@@ -131,9 +147,7 @@ pub(crate) fn messages_keep_their_order(world: World) {
             let others: Vec<u32> = node.others().collect();
             let (me, last) = (node.courier.me(), nodes as u32 - 1);
             node.send(&others, MESSAGES, me % 2 == 0);
-            while others.iter().any(|other| node.count_of(*other) < MESSAGES) {
-                assert!(node.receive(LONG), "a message does not come");
-            }
+            node.receive_until("a message", |node| node.has_all_of(&others, MESSAGES));
             assert!(node.courier.flush(LONG).unwrap());
             done.fetch_add(1, Ordering::SeqCst);
             while done.load(Ordering::SeqCst) < nodes {

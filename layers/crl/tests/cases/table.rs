@@ -29,7 +29,6 @@ macro_rules! over_each {
             in_every_place! {
                 couriers::messages_keep_their_order,
                 collectives::broadcasts_of_every_length_come_from_every_node,
-                operations::a_region_of_every_length_travels_whole,
                 random::random_programs_are_sequentially_consistent,
                 random::random_programs_go_on_without_a_node,
                 ends::regions_of_a_node_that_ends_are_lost_by_name,
