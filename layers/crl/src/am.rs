@@ -25,10 +25,10 @@ const ROOM_NS: u64 = 1_000_000;
 
 /// Carries messages over an endpoint of Active Messages.
 ///
-/// Messages that a node does not take wait at their senders, and leave in calls of these. A node
-/// that takes none of 4,096 messages for as long as messages may be refused
-/// ([`NodeOptions::congestion`](hamlyn_am::NodeOptions::congestion)) is lost; so is one that breaks
-/// the rules, and one whose courier is dropped.
+/// Messages that a node does not take wait at their senders, and leave in calls of these; a flush
+/// waits until all are taken. A node that takes none of 4,096 messages for as long as messages may
+/// be refused ([`NodeOptions::congestion`](hamlyn_am::NodeOptions::congestion)) is lost; so is one
+/// that breaks the rules, and one whose courier is dropped.
 pub struct AmCourier<H: Host = ProcessHost> {
     me: u32,
     peers: Rc<RefCell<Peers>>,
@@ -46,7 +46,8 @@ pub struct AmCourier<H: Host = ProcessHost> {
 impl<H: Host> AmCourier<H> {
     /// Opens the end point of that name at this node of a program, whose other nodes have the
     /// addresses of the description. Blocks until all have opened theirs, three times as long as
-    /// `wait` says for each at most. Allocates.
+    /// `wait` says for each at most. Allocates. A name is good for one courier of a node: others
+    /// may still find that which was dropped.
     ///
     /// # Errors
     ///
@@ -305,7 +306,6 @@ impl<H: Host> Courier for AmCourier<H> {
         Ok(next(self))
     }
 
-    /// Also waits until the others have taken what was sent.
     fn flush(&mut self, wait: Wait) -> Result<bool, String> {
         let is_taken =
             |it: &Self| Ok(it.peers.borrow().is_idle() && it.endpoint.outstanding()? == 0);

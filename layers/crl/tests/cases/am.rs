@@ -1,9 +1,14 @@
 //! Over Active Messages alone.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hamlyn::Wait;
-use hamlyn_am::{Bundle, Endpoint, Error, Node as AmNode, NodeOptions, Tag, Translation};
+use hamlyn_am::{
+    Bundle, Call, Deferred, Endpoint, Error, Node as AmNode, NodeOptions, Tag, Translation,
+};
 use hamlyn_crl::{AmCourier, Crl, CrlError, CrlOptions, RegionHandle, RegionId, Regions};
 
 use crate::couriers::Node;
@@ -137,14 +142,18 @@ pub(crate) fn couriers_of_a_node_are_apart(world: World) {
 }
 
 /// A program that stands where a node should, and sends what it likes.
+///
+/// It takes all messages, and never says that it leaves: nothing but its words harm it.
 struct Liar {
     bundle: Bundle<Host>,
     endpoint: Endpoint<Host>,
     to: Vec<Translation>,
+    watches: Rc<RefCell<Vec<Deferred>>>,
 }
 
 /// Handlers of a courier.
 const MESSAGE: u8 = 1;
+const WATCH: u8 = 3;
 const LEFT: u8 = 4;
 
 impl Liar {
@@ -152,6 +161,14 @@ impl Liar {
         let bundle = node.bundle().unwrap();
         let mut endpoint = bundle.endpoint().unwrap();
         endpoint.set_tag(Tag::Any).unwrap();
+        endpoint.on_any(MESSAGE, |_, _, _| Ok(())).unwrap();
+        let watches = Rc::new(RefCell::new(Vec::new()));
+        let kept = Rc::clone(&watches);
+        let keep = move |call: &mut Call<'_>, _: &[u32]| {
+            kept.borrow_mut().push(call.defer()?);
+            Ok(())
+        };
+        endpoint.on_short(WATCH, keep).unwrap();
         let item = "crl.cases.main";
         node.publish(item, &endpoint.name().unwrap()).unwrap();
         let map = |name: &String| {
@@ -160,6 +177,7 @@ impl Liar {
         };
         Self {
             to: names[..honest].iter().map(map).collect(),
+            watches,
             bundle,
             endpoint,
         }
@@ -196,13 +214,20 @@ pub(crate) fn a_node_that_breaks_the_rules_is_lost(world: World) {
         world.place.run(3, &|manager, number, names| {
             let am = AmNode::new(manager, NodeOptions::default()).unwrap();
             if number == 2 {
-                lie(&Liar::open(&am, names, 2), last);
-                idle_until(&am, || done.load(Ordering::SeqCst) == 2);
+                let liar = Liar::open(&am, names, 2);
+                while liar.watches.borrow().len() < 2 {
+                    liar.bundle.serve(LONG).unwrap();
+                }
+                lie(&liar, last);
+                while done.load(Ordering::SeqCst) < 2 {
+                    liar.bundle.serve(Wait::millis(1)).unwrap();
+                }
                 return;
             }
             let program = program_of(number, names);
-            let crl = Crl::join_over_am(&am, &program, "main", CrlOptions::default(), LONG);
-            let crl = crl.unwrap();
+            let mut options = CrlOptions::default();
+            options.patience = Some(Duration::from_secs(30));
+            let crl = Crl::join_over_am(&am, &program, "main", options, LONG).unwrap();
             let own = crl.create(8).unwrap();
             let first = RegionId::from_u64(0);
             // The other one has created it when it answers.
