@@ -4,7 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hamlyn::Wait;
-use hamlyn_crl::{Crl, CrlError, CrlNull, CrlOptions, Kind, Regions};
+use hamlyn_am::NodeOptions;
+use hamlyn_crl::{AmCourier, Courier, CrlError, CrlNull, CrlOptions, Kind, Regions, UdmCourier};
 use hamlyn_programs::barnes::{Barnes, BarnesProblem, Body};
 use hamlyn_programs::lu::{self, LuBlocks, LuProblem};
 use hamlyn_programs::water::{Molecule, Water, WaterProblem};
@@ -13,10 +14,44 @@ use hamlyn_udm::{Group, GroupOptions};
 
 const LONG: Wait = Wait::millis(60_000);
 
+type Crl = hamlyn_crl::Crl<Box<dyn Courier>>;
+
+/// The messages of a run.
+#[derive(Clone, Copy, Debug)]
+enum Messages {
+    Udm,
+    Am,
+}
+
+/// Runs of each program.
+const RUNS: [(Messages, usize); 5] = [
+    (Messages::Udm, 2),
+    (Messages::Udm, 4),
+    (Messages::Udm, 8),
+    (Messages::Am, 2),
+    (Messages::Am, 4),
+];
+
+impl Messages {
+    fn courier(self, address: &str, options: GroupOptions) -> Box<dyn Courier> {
+        let manager = hamlyn::open(address).unwrap();
+        match self {
+            Self::Udm => {
+                let group = Group::new(manager, options).unwrap();
+                Box::new(UdmCourier::open(&group, "main", LONG).unwrap())
+            }
+            Self::Am => {
+                let node = hamlyn_am::Node::new(manager, NodeOptions::default()).unwrap();
+                Box::new(AmCourier::open(&node, &options, "main", LONG).unwrap())
+            }
+        }
+    }
+}
+
 /// Runs nodes in threads with interfaces of their own: what node 0 returns, and all messages until
 /// the results are gathered.
 fn run<T: Send>(
-    nodes: usize,
+    (messages, nodes): (Messages, usize),
     program: impl Fn(&Crl, &dyn Fn()) -> Result<T, CrlError> + Sync,
 ) -> (T, u64) {
     static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -33,8 +68,8 @@ fn run<T: Send>(
                     me: me as u32,
                     addresses: addresses.clone(),
                 };
-                let group = Group::new(hamlyn::open(address).unwrap(), options).unwrap();
-                let crl = Crl::join(&group, "main", CrlOptions::default(), LONG).unwrap();
+                let courier = messages.courier(address, options);
+                let crl = Crl::open(courier, CrlOptions::default()).unwrap();
                 let own = program(&crl, &|| {
                     let statistics = crl.statistics();
                     *sent.lock().unwrap() += statistics.total();
@@ -94,11 +129,11 @@ fn lu_is_the_same_on_any_number_of_nodes() {
         }
     }
     assert!(worst < 1e-11 * n as f64, "{worst}");
-    for nodes in [2, 4, 8] {
+    for nodes in RUNS {
         let (parallel, sent) = run(nodes, lu);
-        println!("lu: {nodes} nodes, {sent} messages");
+        println!("lu: {nodes:?}, {sent} messages");
         let bits = |matrix: &[f64]| matrix.iter().map(|it| it.to_bits()).collect::<Vec<_>>();
-        assert!(bits(&parallel) == bits(&factors), "{nodes} nodes");
+        assert!(bits(&parallel) == bits(&factors), "{nodes:?}");
     }
 }
 
@@ -132,10 +167,10 @@ fn water_is_the_same_on_any_number_of_nodes() {
         (0..3).for_each(|axis| sum[axis] += force[axis]);
     }
     assert_eq!(sum, [0; 3]);
-    for nodes in [2, 4, 8] {
+    for nodes in RUNS {
         let (parallel, sent) = run(nodes, water);
-        println!("water: {nodes} nodes, {sent} messages");
-        assert!(parallel == serial, "{nodes} nodes");
+        println!("water: {nodes:?}, {sent} messages");
+        assert!(parallel == serial, "{nodes:?}");
     }
 }
 
@@ -190,9 +225,9 @@ fn barnes_is_the_same_on_any_number_of_nodes() {
     let serial = barnes(&CrlNull::default(), &|| {}).unwrap();
     assert_eq!(serial.len(), 2048);
     assert!(serial != BarnesProblem::default().initial());
-    for nodes in [2, 4, 8] {
+    for nodes in RUNS {
         let (parallel, sent) = run(nodes, barnes);
-        println!("barnes: {nodes} nodes, {sent} messages");
-        assert!(parallel == serial, "{nodes} nodes");
+        println!("barnes: {nodes:?}, {sent} messages");
+        assert!(parallel == serial, "{nodes:?}");
     }
 }

@@ -118,6 +118,12 @@ impl<H: Host> Node<H> {
         Ok(session.identity_of(link))
     }
 
+    /// The time of the host's clock in nanoseconds, from any beginning: for the end of what takes
+    /// several waits.
+    pub fn now_ns(&self) -> Result<u64, Error> {
+        Ok(self.shared.enter()?.1.host().now_ns())
+    }
+
     /// The counts of this node.
     pub fn statistics(&self) -> Result<Statistics, Error> {
         Ok(self.shared.enter()?.0.state.traffic.statistics)

@@ -172,6 +172,14 @@ impl<C: Courier> Shared<C> {
         call(machine, &mut post)
     }
 
+    /// A name that no node has given is that of no region.
+    fn check_home(&self, region: RegionId) -> Result<(), CrlError> {
+        match region.home < self.state.borrow().nodes {
+            true => Ok(()),
+            false => Err(CrlError::NoRegion { region }),
+        }
+    }
+
     /// Serves others until there is a result.
     fn wait_for<T>(
         &self,
@@ -330,6 +338,7 @@ impl<C: Courier> Regions for Crl<C> {
     ///
     /// It does not exist, a node has it mapped, its home is lost, or not in time.
     fn destroy(&self, region: RegionId) -> Result<(), CrlError> {
+        self.shared.check_home(region)?;
         self.shared
             .machine(|machine, post| machine.destroy(region, post));
         self.shared
@@ -344,6 +353,7 @@ impl<C: Courier> Regions for Crl<C> {
     /// It does not exist, its home is lost, no memory, or not in time.
     fn map(&self, region: RegionId) -> Result<Region<C>, CrlError> {
         let shared = &self.shared;
+        shared.check_home(region)?;
         shared.machine(|machine, post| machine.map(region, post));
         shared.wait_for("mapping", |state| state.machine.answer().transpose())?;
         let memory = shared.state.borrow().machine.memory(region);

@@ -92,6 +92,12 @@ pub enum CrlError {
         /// The operation.
         what: &'static str,
     },
+    /// The other nodes were not met.
+    #[error("this node cannot join its program: {cause}")]
+    Join {
+        /// The reason.
+        cause: String,
+    },
     /// Messages cannot be carried any more.
     #[error("messages of this node cannot be carried any more, {cause}: open another one")]
     Messages {
@@ -106,4 +112,11 @@ pub enum CrlError {
         /// Of so many.
         nodes: u32,
     },
+}
+
+impl CrlError {
+    pub(crate) fn join(cause: &(impl std::fmt::Display + ?Sized)) -> Self {
+        let cause = cause.to_string();
+        Self::Join { cause }
+    }
 }

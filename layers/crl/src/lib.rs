@@ -56,6 +56,11 @@
 //! its copies, and no others: [`Crl::serve`] in a long computation helps them. Requests for a
 //! region are served in their order, but a node that reads it may begin to read it again.
 //!
+//! **Messages** are carried by a [`Courier`]: [`UdmCourier`] over User Direct Messaging
+//! ([`Crl::join`]), or [`AmCourier`] over Active Messages ([`Crl::join_over_am`]). Promises and
+//! calls are the same; a `Box<dyn Courier>` leaves the choice to the run. Over Active Messages what
+//! a node does not take waits at its senders, and leaves in calls of these.
+//!
 //! **Deaths.** A region is lost with its home, and with the node that has the only copy: operations
 //! fail with [`CrlError::Lost`], and those on other regions go on.
 //!
@@ -64,6 +69,7 @@
 //! [`CrlOptions::patience`] after the last message.
 #![forbid(unsafe_code)]
 
+mod am;
 mod bare;
 mod collective;
 mod context;
@@ -80,9 +86,12 @@ mod machine;
 mod memory;
 mod message;
 mod null;
+mod order;
+mod peers;
 mod regions;
 mod udm;
 
+pub use am::AmCourier;
 pub use courier::{Courier, Incoming};
 pub use crl::{Crl, CrlOptions, Region, Statistics};
 pub use error::{CrlError, REGION_BYTES_MAX};

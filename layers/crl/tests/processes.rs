@@ -7,7 +7,11 @@ mod actor;
 use std::time::Duration;
 
 use hamlyn::Wait;
-use hamlyn_crl::{Crl, CrlError, CrlOptions, RegionHandle, RegionId, Regions};
+use hamlyn::host::process::Options;
+use hamlyn_am::NodeOptions;
+use hamlyn_crl::{
+    AmCourier, Courier, CrlError, CrlOptions, RegionHandle, RegionId, Regions, UdmCourier,
+};
 use hamlyn_udm::{Group, GroupOptions};
 
 use actor::Actor;
@@ -16,20 +20,34 @@ const LONG: Wait = Wait::millis(60_000);
 const NODES: u32 = 3;
 const COUNTS: u64 = 600;
 
+type Crl = hamlyn_crl::Crl<Box<dyn Courier>>;
+type Region = hamlyn_crl::Region<Box<dyn Courier>>;
+
+/// Messages of a program, as its name begins.
+const UDM: &str = "udm";
+const AM: &str = "am";
+
 fn join(base: &str, me: u32) -> Crl {
     let addresses: Vec<String> = (0..NODES).map(|node| format!("{base}-{node}")).collect();
-    let manager = hamlyn::open(&addresses[me as usize]).unwrap();
+    let host = Options::named(&addresses[me as usize]);
     let options = GroupOptions {
         name: base.into(),
         me,
         addresses,
     };
-    let group = Group::new(manager, options).unwrap();
-    Crl::join(&group, "main", CrlOptions::default(), LONG).unwrap()
+    let courier: Box<dyn Courier> = if base.starts_with(AM) {
+        let node = hamlyn_am::Node::open(host, NodeOptions::default()).unwrap();
+        Box::new(AmCourier::open(&node, &options, "main", LONG).unwrap())
+    } else {
+        let manager = hamlyn::open_with(host, Default::default()).unwrap();
+        let group = Group::new(manager, options).unwrap();
+        Box::new(UdmCourier::open(&group, "main", LONG).unwrap())
+    };
+    Crl::open(courier, CrlOptions::default()).unwrap()
 }
 
-fn unique(name: &str) -> String {
-    format!("crl-{name}-{}", std::process::id())
+fn unique(messages: &str, name: &str) -> String {
+    format!("{messages}-crl-{name}-{}", std::process::id())
 }
 
 /// The region that a node creates first.
@@ -86,7 +104,7 @@ fn child() {
 }
 
 /// Starts the other nodes, and is node 0 with the regions of all.
-fn begin(base: &str, roles: [&str; 2]) -> (Crl, Vec<hamlyn_crl::Region>, [Actor; 2]) {
+fn begin(base: &str, roles: [&str; 2]) -> (Crl, Vec<Region>, [Actor; 2]) {
     let mut node = 0;
     let actors = roles.map(|role| {
         node += 1;
@@ -103,9 +121,8 @@ fn begin(base: &str, roles: [&str; 2]) -> (Crl, Vec<hamlyn_crl::Region>, [Actor;
 }
 
 /// A node that is killed takes along what only it has, and nothing else.
-#[test]
-fn a_killed_holder_fails_its_regions_by_name() {
-    let (crl, regions, mut actors) = begin(&unique("holder"), ["server", "holder"]);
+fn a_killed_holder_fails_its_regions_by_name(messages: &str) {
+    let (crl, regions, mut actors) = begin(&unique(messages, "holder"), ["server", "holder"]);
     while crl.serve(Wait::millis(20)).unwrap() {}
     assert_eq!(actors[1].hear(), b"held");
     actors[1].kill();
@@ -129,10 +146,9 @@ fn a_killed_holder_fails_its_regions_by_name() {
 
 /// At whatever instant a node is killed, operations end: granted, or lost by name; and none sees a
 /// part of another one.
-#[test]
-fn a_node_killed_at_any_instant_leaves_whole_operations() {
+fn a_node_killed_at_any_instant_leaves_whole_operations(messages: &str) {
     for round in 0..8_u32 {
-        let base = unique(&format!("adder-{round}"));
+        let base = unique(messages, &format!("adder-{round}"));
         let (crl, regions, mut actors) = begin(&base, ["adder", "adder"]);
         let mut killed = false;
         for count in 0..160 {
@@ -155,9 +171,8 @@ fn a_node_killed_at_any_instant_leaves_whole_operations() {
 }
 
 /// A node that is stopped delays those that need it, and no others.
-#[test]
-fn a_stopped_node_delays_only_those_that_need_it() {
-    let (crl, regions, actors) = begin(&unique("stopped"), ["server", "server"]);
+fn a_stopped_node_delays_only_those_that_need_it(messages: &str) {
+    let (crl, regions, actors) = begin(&unique(messages, "stopped"), ["server", "server"]);
     regions[0].write().unwrap().fill(1);
     drop(regions[1].write().unwrap());
     actor::stop(actors[1].id());
@@ -173,9 +188,8 @@ fn a_stopped_node_delays_only_those_that_need_it() {
 }
 
 /// Nodes that are stopped at any instant and go on lose no operation.
-#[test]
-fn stops_at_any_instant_lose_nothing() {
-    let (_crl, regions, mut actors) = begin(&unique("counters"), ["counter", "counter"]);
+fn stops_at_any_instant_lose_nothing(messages: &str) {
+    let (_crl, regions, mut actors) = begin(&unique(messages, "counters"), ["counter", "counter"]);
     let ids = [actors[0].id(), actors[1].id()];
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -202,4 +216,29 @@ fn stops_at_any_instant_lose_nothing() {
         regions[0].read().unwrap().values::<u64>().unwrap()[7],
         3 * COUNTS
     );
+}
+
+/// The tests of these cases with each kind of messages.
+macro_rules! over_each {
+    ($($case:ident,)*) => {
+        over_each! { over_udm, UDM; $($case,)* }
+        over_each! { over_am, AM; $($case,)* }
+    };
+    ($module:ident, $messages:ident; $($case:ident,)*) => {
+        mod $module {
+            $(
+                #[test]
+                fn $case() {
+                    super::$case(super::$messages);
+                }
+            )*
+        }
+    };
+}
+
+over_each! {
+    a_killed_holder_fails_its_regions_by_name,
+    a_node_killed_at_any_instant_leaves_whole_operations,
+    a_stopped_node_delays_only_those_that_need_it,
+    stops_at_any_instant_lose_nothing,
 }

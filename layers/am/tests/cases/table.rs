@@ -1,5 +1,7 @@
 //! The cases.
 
+use crate::World;
+
 in_every_place! {
     messages::requests_are_answered,
     messages::every_form_arrives_whole,

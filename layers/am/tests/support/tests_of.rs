@@ -1,4 +1,5 @@
-//! A module with one test for each case, in that place and with that strategy.
+//! A module with one test for each case, in that place and with that strategy. Its table names the
+//! `World`.
 
 macro_rules! tests_of {
     ($module:ident, $strategy:ident, $place:ident; $($cases:ident::$case:ident,)*) => {
@@ -7,7 +8,7 @@ macro_rules! tests_of {
                 #[test]
                 fn $case() {
                     let place = crate::Place::$place(hamlyn::Strategy::$strategy);
-                    crate::$cases::$case(crate::World::new(place));
+                    crate::$cases::$case(super::World::new(place));
                 }
             )*
         }

@@ -30,7 +30,7 @@ pub(crate) fn broadcasts_of_every_length_come_from_every_node(world: World) {
         world.run(nodes, &|crl| {
             for round in 0..3 {
                 for root in 0..crl.nodes() {
-                    let bytes = [0, 1, 5_000][round] + root as usize;
+                    let bytes = [0, 1, 9_000][round] + root as usize;
                     let expected: Vec<u8> = (0..bytes)
                         .map(|at| (at * 7 + root as usize + round) as u8)
                         .collect();
@@ -69,7 +69,7 @@ pub(crate) fn broadcasts_of_every_length_come_from_every_node(world: World) {
             let sent = crl.statistics().sent(Kind::Broadcast) as u32;
             messages.fetch_add(sent, Ordering::SeqCst);
         });
-        // Each other node gets each once; those of 5,000 bytes have two pieces or more.
+        // Each other node gets each once; those of 9,000 bytes have pieces.
         let others = nodes as u32 - 1;
         let least = others * (4 * nodes as u32 + 42);
         let sent = messages.into_inner();
@@ -77,10 +77,9 @@ pub(crate) fn broadcasts_of_every_length_come_from_every_node(world: World) {
             sent >= least && sent.is_multiple_of(others),
             "{sent}, not {least}"
         );
-        assert!(
-            sent <= others * (8 * nodes as u32 + 42),
-            "{sent}, not {least}"
-        );
+        let pieces = world.pieces_max(9_000 + nodes) as u32;
+        let most = least + others * (pieces - 2) * nodes as u32;
+        assert!(sent <= most, "{sent}, not {most}");
     }
 }
 

@@ -37,7 +37,8 @@ fn refuse(crl: &impl Regions, other: Option<RegionId>) {
     assert!(matches!(crl.create(bytes), Err(CrlError::TooLarge { bytes: b, .. }) if b == bytes));
     let id = crl.create(12).unwrap();
     let none = RegionId::from_u64(u64::from(u32::MAX));
-    for region in [Some(none), other].into_iter().flatten() {
+    let of_no_node = RegionId::from_u64(u64::MAX);
+    for region in [Some(none), Some(of_no_node), other].into_iter().flatten() {
         assert_eq!(
             crl.map(region).map(drop),
             Err(CrlError::NoRegion { region })

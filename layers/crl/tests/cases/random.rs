@@ -4,19 +4,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hamlyn::Wait;
-use hamlyn_crl::{CrlError, CrlOptions, Region, RegionHandle, RegionId, Regions, UdmCourier};
+use hamlyn_crl::{Courier, CrlError, CrlOptions, Region, RegionHandle, RegionId, Regions};
 
+use crate::World;
 use crate::graph::{Record, has_circle};
 use crate::world::{Node, region_of_each};
-use crate::{Host, World};
 
 const OPERATIONS: u64 = 400;
 
 /// A generator of numbers, the same everywhere.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = (self.0)
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -40,7 +40,7 @@ struct Program<'a> {
     random: Random,
     ids: Vec<RegionId>,
     /// Nothing for a region that is lost.
-    handles: Vec<Option<Region<UdmCourier<Host>>>>,
+    handles: Vec<Option<Region<Box<dyn Courier>>>>,
     records: Vec<Record>,
 }
 

@@ -5,7 +5,9 @@
 #[path = "../../../am/tests/support/simulated.rs"]
 mod place;
 
+mod am;
 mod collectives;
+mod couriers;
 mod ends;
 #[path = "../support/graph.rs"]
 mod graph;

@@ -1,23 +1,101 @@
 //! The nodes of a program.
 
-use hamlyn::Wait;
-use hamlyn_crl::{Crl, CrlOptions, RegionId, Regions, UdmCourier};
+use std::time::Duration;
+
+use hamlyn::{Manager, Wait};
+use hamlyn_am::{Node as AmNode, NodeOptions};
+use hamlyn_crl::{AmCourier, Courier, Crl, CrlOptions, RegionId, Regions, UdmCourier};
 use hamlyn_udm::{Group, GroupOptions};
 
 use crate::{Host, Place};
 
-pub(crate) type Node = Crl<UdmCourier<Host>>;
+pub(crate) type Node = Crl<Box<dyn Courier>>;
 
 /// Longer than any step of a case.
 pub(crate) const LONG: Wait = Wait::millis(60_000);
 
+/// The messages of a world.
+#[derive(Clone, Copy)]
+enum Messages {
+    Udm,
+    Am(NodeOptions),
+}
+
 pub(crate) struct World {
-    place: Place,
+    pub(crate) place: Place,
+    messages: Messages,
+}
+
+/// A kind of world, by the messages that it has.
+macro_rules! world {
+    ($over:ident, $messages:expr) => {
+        pub(crate) struct $over;
+
+        impl $over {
+            #[allow(clippy::new_ret_no_self, reason = "a kind of world")]
+            pub(crate) fn new(place: Place) -> World {
+                let messages = $messages;
+                World { place, messages }
+            }
+        }
+    };
+}
+
+world!(OverUdm, Messages::Udm);
+world!(OverAm, Messages::Am(NodeOptions::default()));
+world!(OverNarrowAm, Messages::Am(narrow()));
+
+/// One request at a time, queues of few messages, and a frame for one of two endpoints.
+pub(crate) fn narrow() -> NodeOptions {
+    NodeOptions {
+        credits: 1,
+        frames: 1,
+        visit: 1,
+        congestion: Duration::from_millis(2),
+        ..NodeOptions::paper()
+    }
+}
+
+/// The description of a program.
+pub(crate) fn program_of(me: usize, names: &[String]) -> GroupOptions {
+    GroupOptions {
+        name: "cases".into(),
+        me: me as u32,
+        addresses: names.to_vec(),
+    }
+}
+
+impl Messages {
+    fn courier(self, manager: Manager<Host>, program: GroupOptions) -> Box<dyn Courier> {
+        match self {
+            Self::Udm => {
+                let group = Group::new(manager, program).unwrap();
+                Box::new(UdmCourier::open(&group, "main", LONG).unwrap())
+            }
+            Self::Am(options) => {
+                let node = AmNode::new(manager, options).unwrap();
+                Box::new(AmCourier::open(&node, &program, "main", LONG).unwrap())
+            }
+        }
+    }
 }
 
 impl World {
-    pub(crate) fn new(place: Place) -> Self {
-        Self { place }
+    /// Pieces of a message of so many bytes, at most: packets of the simulated network have a
+    /// thousand besides all headers.
+    pub(crate) fn pieces_max(&self, bytes: usize) -> usize {
+        let piece_bytes = match self.messages {
+            Messages::Udm => 1_000,
+            Messages::Am(options) => options.medium_bytes_max.min(1_000) as usize,
+        };
+        bytes.div_ceil(piece_bytes)
+    }
+
+    /// Runs couriers alone.
+    pub(crate) fn run_couriers(&self, nodes: usize, program: &(dyn Fn(Box<dyn Courier>) + Sync)) {
+        self.place.run(nodes, &|manager, number, names| {
+            program(self.messages.courier(manager, program_of(number, names)));
+        });
     }
 
     /// Runs nodes, which end as they like.
@@ -28,13 +106,8 @@ impl World {
         program: &(dyn Fn(&Node) + Sync),
     ) {
         self.place.run(nodes, &|manager, number, names| {
-            let group = GroupOptions {
-                name: "cases".into(),
-                me: number as u32,
-                addresses: names.to_vec(),
-            };
-            let group = Group::new(manager, group).unwrap();
-            program(&Crl::join(&group, "main", options(), LONG).unwrap());
+            let courier = self.messages.courier(manager, program_of(number, names));
+            program(&Crl::open(courier, options()).unwrap());
         });
     }
 

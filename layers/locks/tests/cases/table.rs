@@ -1,5 +1,7 @@
 //! The cases.
 
+use crate::World;
+
 in_every_place! {
     locks::a_lock_excludes_others,
     locks::modes_are_shared_as_the_matrix_says,

@@ -1,5 +1,7 @@
 //! The cases.
 
+use crate::World;
+
 in_every_place! {
     messages::every_number_of_words_arrives,
     messages::bytes_of_every_length_arrive,
