@@ -100,7 +100,7 @@ impl Peer {
 #[derive(Default)]
 pub(crate) struct Peers {
     pub(crate) peers: Vec<Peer>,
-    /// What has come, in its order.
+    /// Messages and losses, in their order.
     pub(crate) inbox: VecDeque<Incoming>,
     /// Answers that no handler could send: to which handler, and with which number.
     pub(crate) answers: Vec<(Deferred, u8, u32)>,

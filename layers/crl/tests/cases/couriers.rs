@@ -26,7 +26,7 @@ fn message(random: &mut Random, piece_bytes: usize) -> (u8, Vec<u32>, Vec<u8>) {
     (kind, words, bytes)
 }
 
-/// What a node expects of another one.
+/// Messages that a node expects of another one.
 struct Expected {
     random: Random,
     count: usize,

@@ -50,6 +50,8 @@ pub(crate) fn narrow() -> NodeOptions {
     NodeOptions {
         credits: 1,
         frames: 1,
+        queue_bytes: 4096,
+        medium_bytes_max: 1000,
         visit: 1,
         congestion: Duration::from_millis(2),
         ..NodeOptions::paper()
