@@ -142,7 +142,15 @@ pub unsafe extern "C" fn hamlyn_udm_inject_bulk(
 ) -> c_int {
     inside(udm, |udm| {
         let words = message_words(count, values)?;
-        Ok(udm.inject_bulk(to, handler, words, bytes(data, length_bytes)?, at)?)
+        let data = bytes(data, length_bytes)?;
+        let own = udm.area().as_ptr_range();
+        let given = data.as_ptr_range();
+        // Handlers may write the own area while the call waits.
+        match given.start < own.end && own.start < given.end {
+            true => udm.inject_bulk(to, handler, words, &data.to_vec(), at),
+            false => udm.inject_bulk(to, handler, words, data, at),
+        }?;
+        Ok(())
     })
 }
 

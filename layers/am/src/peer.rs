@@ -387,10 +387,15 @@ impl ServedTable {
     pub(crate) fn credits_message(&self) -> ([u8; CREDITS_BYTES], usize) {
         let mut owed = self.credits;
         let stamps = std::iter::from_fn(|| {
-            let number = owed.trailing_zeros() as usize;
-            let served = self.requests.get(number)?;
-            owed &= owed - 1;
-            Some(Stamp::new(number, served.uses).bits().to_le_bytes())
+            loop {
+                let number = owed.trailing_zeros() as usize;
+                let served = self.requests.get(number)?;
+                owed &= owed - 1;
+                // Its record has another use by now: the peer knew of the one before.
+                if served.state == ServedState::Empty {
+                    return Some(Stamp::new(number, served.uses).bits().to_le_bytes());
+                }
+            }
         });
         list_message(Category::Credits, stamps)
     }
@@ -401,7 +406,8 @@ impl ServedTable {
     }
 
     /// Credits were refused: all empty replies are told once more. One that the peer knows already
-    /// names a use of its record that is over, and has no effect.
+    /// names a use of its record that is over, and has no effect; or it is not named, as the record
+    /// has its next use.
     pub(crate) fn tell_credits_again(&mut self) {
         for number in 0..RECORDS {
             if self.requests[number].state == ServedState::Empty {

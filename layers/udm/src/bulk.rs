@@ -16,10 +16,12 @@ const PIECE_BYTES_MAX: usize = HEAD_BYTES + 4 * WORDS_MAX + BULK_PIECE_BYTES_MAX
 /// A piece, taken apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece<'a> {
-    /// The last piece has the handler, its words, and the place of all data.
+    /// The number of its data, another one for each that a node sends.
+    pub(crate) number: u32,
+    /// The place of all data, as far as they have been sent with this piece.
+    pub(crate) place: Range<usize>,
+    /// The last piece has the handler and its words.
     pub(crate) end: Option<End<'a>>,
-    /// The place of its own data.
-    pub(crate) at: usize,
     pub(crate) data: &'a [u8],
 }
 
@@ -28,32 +30,36 @@ pub(crate) struct Piece<'a> {
 pub(crate) struct End<'a> {
     pub(crate) handler: u16,
     pub(crate) words: &'a [u8],
-    pub(crate) place: Range<usize>,
 }
 
 impl<'a> Piece<'a> {
     /// Writes it where messages are made.
     pub(crate) fn write(&self, into: &mut Vec<u8>) {
-        let (begin, handler, words): (_, _, &[u8]) = match &self.end {
-            Some(end) => (end.place.start, end.handler, end.words),
-            None => (self.at, NOT_LAST, &[]),
+        let (handler, words): (_, &[u8]) = match &self.end {
+            Some(end) => (end.handler, end.words),
+            None => (NOT_LAST, &[]),
         };
         into.clear();
         into.reserve(PIECE_BYTES_MAX);
         into.extend_from_slice(&handler.to_le_bytes());
         into.extend_from_slice(&(words.len() as u16).to_le_bytes());
-        into.extend_from_slice(&0_u32.to_le_bytes());
-        into.extend_from_slice(&(begin as u64).to_le_bytes());
-        into.extend_from_slice(&(self.at as u64).to_le_bytes());
+        into.extend_from_slice(&self.number.to_le_bytes());
+        into.extend_from_slice(&(self.place.start as u64).to_le_bytes());
+        into.extend_from_slice(&(self.at() as u64).to_le_bytes());
         into.extend_from_slice(words);
         into.extend_from_slice(self.data);
+    }
+
+    /// The place of its own data.
+    pub(crate) fn at(&self) -> usize {
+        self.place.end - self.data.len()
     }
 
     /// Takes one apart for an area of so many bytes. Nothing if it is none, or lies outside of it.
     pub(crate) fn parse(bytes: &'a [u8], area_bytes: usize) -> Option<Self> {
         let (handler, rest) = bytes.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
-        let (_, rest) = rest.split_first_chunk::<4>()?;
+        let (number, rest) = rest.split_first_chunk()?;
         let (begin, rest) = rest.split_first_chunk()?;
         let (at, rest) = rest.split_first_chunk()?;
         let handler = u16::from_le_bytes(*handler);
@@ -64,14 +70,31 @@ impl<'a> Piece<'a> {
         let is_handler = handler < HANDLERS_MAX && words.len() <= size_of::<u32>() * WORDS_MAX;
         let is_good = begin <= at && end <= area_bytes && (is_handler || handler == NOT_LAST);
         is_good.then_some(Self {
-            end: is_handler.then_some(End {
-                handler,
-                words,
-                place: begin..end,
-            }),
-            at,
+            number: u32::from_le_bytes(*number),
+            place: begin..end,
+            end: is_handler.then_some(End { handler, words }),
             data,
         })
+    }
+}
+
+/// Data of a node that are on their way, with the place of the next piece: those of a program, and
+/// those of a handler that runs while the program waits for room. An even number is the program's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnderWay {
+    data: [Option<(u32, Range<usize>)>; 2],
+}
+
+impl UnderWay {
+    /// A piece came: true if all before it of the same data have come.
+    pub(crate) fn came(&mut self, piece: &Piece<'_>) -> bool {
+        let under_way = &mut self.data[piece.number as usize % 2];
+        let before = piece.place.start..piece.at();
+        // Those that came last from there go on, or are over: each waits for its own end.
+        let is_next = before.is_empty() || *under_way == Some((piece.number, before));
+        let goes_on = is_next && piece.end.is_none();
+        *under_way = goes_on.then(|| (piece.number, piece.place.clone()));
+        is_next
     }
 }
 
@@ -80,6 +103,7 @@ const NOT_LAST: u16 = u16::MAX;
 
 /// Data for the area of a node, and the message after them.
 pub(crate) struct Bulk<'a> {
+    number: u32,
     handler: u16,
     words: [u8; SHORT_BYTES_MAX],
     words_bytes: usize,
@@ -92,12 +116,13 @@ impl<'a> Bulk<'a> {
     /// All of it, of which each piece may have so many bytes of data.
     pub(crate) fn new(
         piece_bytes: usize,
+        number: u32,
         handler: u16,
         words: &[u32],
-        data: &'a [u8],
-        at: usize,
+        (data, at): (&'a [u8], usize),
     ) -> Self {
         Self {
+            number,
             piece_bytes,
             handler,
             words: to_bytes(words),
@@ -114,14 +139,14 @@ impl<'a> Bulk<'a> {
     ) -> Result<(), InjectError> {
         let all = self.data.len();
         for range in pieces(all, self.piece_bytes) {
-            let end = (range.end == all).then(|| End {
-                handler: self.handler,
-                words: &self.words[..self.words_bytes],
-                place: self.at..self.at + all,
-            });
-            let at = self.at + range.start;
-            let data = &self.data[range];
-            send(&Piece { end, at, data })?;
+            let words = &self.words[..self.words_bytes];
+            let handler = self.handler;
+            send(&Piece {
+                number: self.number,
+                place: self.at..self.at + range.end,
+                end: (range.end == all).then_some(End { handler, words }),
+                data: &self.data[range],
+            })?;
         }
         Ok(())
     }
@@ -149,11 +174,55 @@ mod tests {
             area_bytes in 0..100_usize,
         ) {
             if let Some(piece) = Piece::parse(&bytes, area_bytes) {
-                prop_assert!(piece.at + piece.data.len() <= area_bytes);
+                prop_assert!(piece.place.start <= piece.at() && piece.place.end <= area_bytes);
                 if let Some(end) = piece.end {
-                    prop_assert!(end.place.start <= end.place.end && end.place.end <= area_bytes);
                     prop_assert!(end.handler < HANDLERS_MAX && end.words.len() <= 4 * WORDS_MAX);
                 }
+            }
+        }
+
+        /// Whatever is lost on the way, data of which nothing was lost are whole, and no others.
+        #[test]
+        fn data_are_whole_if_nothing_was_lost(
+            lengths in prop::collection::vec(1..6_usize, 1..8),
+            inner in prop::collection::vec(prop::option::of(1..4_usize), 8),
+            lost in prop::collection::vec(0..12_u8, 80),
+        ) {
+            let mut lost = lost.into_iter().cycle();
+            let mut under_way = UnderWay::default();
+            let mut send = |under_way: &mut UnderWay, number: u32, at: usize, all: usize| {
+                let end = (at + 1 == all).then_some(End { handler: 0, words: &[] });
+                let (is_last, place) = (end.is_some(), 0..at + 1);
+                let piece = Piece { number, place, end, data: &[7] };
+                let is_lost = lost.next() == Some(0);
+                let is_whole = !is_lost && under_way.came(&piece) && is_last;
+                (is_lost, is_whole)
+            };
+            let mut number = 0;
+            for (length, inner) in lengths.iter().zip(&inner) {
+                number += 2;
+                let own = number;
+                // It may give up in the middle.
+                let all = length + number as usize / 2 % 2;
+                let (mut is_any_lost, mut is_whole) = (false, false);
+                for at in 0..*length {
+                    // A handler sends while this waits, and may give up, too.
+                    if let Some(inner) = inner {
+                        number += 2;
+                        let (mut is_inner_lost, mut is_inner_whole) = (false, false);
+                        let all = inner + number as usize / 2 % 2;
+                        for at in 0..*inner {
+                            let (lost, whole) = send(&mut under_way, number + 1, at, all);
+                            is_inner_lost |= lost;
+                            is_inner_whole |= whole;
+                        }
+                        prop_assert_eq!(is_inner_whole, !is_inner_lost && all == *inner);
+                    }
+                    let (lost, whole) = send(&mut under_way, own, at, all);
+                    is_any_lost |= lost;
+                    is_whole |= whole;
+                }
+                prop_assert_eq!(is_whole, !is_any_lost && all == *length);
             }
         }
 
@@ -169,6 +238,7 @@ mod tests {
 
         #[test]
         fn a_piece_comes_apart_as_it_was_put_together(
+            number: u32,
             handler in prop::option::of(0..HANDLERS_MAX),
             words in prop::collection::vec(any::<u8>(), 0..=4 * WORDS_MAX),
             before in 0..1_000_usize,
@@ -178,8 +248,8 @@ mod tests {
         ) {
             let at = begin + before;
             let place = begin..at + data.len();
-            let end = handler.map(|handler| End { handler, words: &words, place: place.clone() });
-            let piece = Piece { end, at, data: &data };
+            let end = handler.map(|handler| End { handler, words: &words });
+            let piece = Piece { number, place: place.clone(), end, data: &data };
             let mut bytes = Vec::new();
             piece.write(&mut bytes);
             prop_assert_eq!(Piece::parse(&bytes, place.end), Some(piece.clone()));

@@ -3,7 +3,7 @@
 use hamlyn::{Host, Wait};
 
 use crate::error::Error;
-use crate::limits::{BARRIER, VISIT, VISITS_MAX};
+use crate::limits::{BARRIER, VISITS_MAX};
 use crate::udm::Udm;
 
 impl<S: 'static, H: Host> Udm<S, H> {
@@ -50,7 +50,9 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     /// Takes messages for a round. False if nothing came and the node is gone, or the time is over.
     fn serve_barrier(&mut self, round: usize, wait: Wait) -> Result<bool, Error> {
-        if self.run(1, false)? > 0 || self.context.endpoint.barrier.has_come(round) {
+        let ran = self.run(1, false)?;
+        let endpoint = &self.context.endpoint;
+        if ran > 0 || endpoint.has_more() || endpoint.barrier.has_come(round) {
             return Ok(true);
         }
         let node = self.context.endpoint.barrier.awaited(self.me(), round);
@@ -65,7 +67,9 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// Runs handlers until no message is at hand; a look for one is not at all links.
     fn take_all(&mut self) -> Result<(), Error> {
         for _ in 0..VISITS_MAX {
-            if self.run(VISIT, false)? == 0 && self.context.endpoint.poll() == 0 {
+            let ran = self.run_first_of_all(false)?;
+            let endpoint = &mut self.context.endpoint;
+            if ran == 0 && !endpoint.has_more() && endpoint.poll() == 0 {
                 break;
             }
         }

@@ -11,7 +11,7 @@ use hamlyn::engine::point::{Point, UdmPoint};
 use hamlyn::{Host, NewPort, Port, ReceiveError, Target, Wait};
 
 use crate::barrier::Barrier;
-use crate::bulk::Piece;
+use crate::bulk::{Piece, UnderWay};
 use crate::error::{AtomError, Error};
 use crate::event::{Mode, Statistics};
 use crate::group::{Met, Offer, Shared};
@@ -53,6 +53,10 @@ struct Member {
     target: Target,
     /// Bytes of its area.
     area_bytes: u64,
+    /// Bytes of its queue.
+    queue_bytes: u64,
+    /// Data that it sends for the own area.
+    under_way: UnderWay,
     far: Option<Box<Far>>,
 }
 
@@ -107,6 +111,10 @@ pub(crate) struct Endpoint<H: Host> {
     scratch: Vec<u8>,
     /// The bytes of a piece of data that is sent.
     piece: Vec<u8>,
+    /// Counts data that were sent for areas.
+    data_sent: u32,
+    /// The last look gave up after messages that no handler sees: more may be at hand.
+    has_more: bool,
     /// Memory into which others bring data.
     pub(crate) area: Vec<u8>,
     pub(crate) uac: Uac,
@@ -128,14 +136,15 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<Self, Error> {
         let offered = OfferedPort::open(&group, format!("udm.{name}"), options)?;
         let area_bytes = options.area_bytes;
-        let mut area = Vec::new();
-        if area.try_reserve_exact(area_bytes).is_err() {
+        // Its pages come with the data.
+        if Vec::<u8>::new().try_reserve_exact(area_bytes).is_err() {
             return Err(Error::NoMemory { area_bytes });
         }
-        area.resize(area_bytes, 0);
+        let area = vec![0; area_bytes];
         let own = Offer {
             ticket: offered.port.ticket(),
             area_bytes: area_bytes as u64,
+            queue_bytes: options.queue_bytes.into(),
         };
         let met = group.meet(&offered.item, &own, wait)?;
         let mut links = Vec::new();
@@ -145,6 +154,8 @@ impl<H: Host> Endpoint<H> {
         let member = |met: Met| Member {
             target: met.target,
             area_bytes: met.area_bytes,
+            queue_bytes: met.queue_bytes,
+            under_way: UnderWay::default(),
             far: met.is_far.then(Box::default),
         };
         Ok(Self {
@@ -157,6 +168,8 @@ impl<H: Host> Endpoint<H> {
             shown: Message::new(),
             scratch: Vec::new(),
             piece: Vec::new(),
+            data_sent: 0,
+            has_more: false,
             area,
             uac: Uac::default(),
             statistics: Statistics::default(),
@@ -170,6 +183,7 @@ impl<H: Host> Endpoint<H> {
     /// the layer on the way.
     #[inline]
     pub(crate) fn next(&mut self, into: &mut Message) -> Result<bool, ReceiveError> {
+        self.has_more = false;
         let is_there = self.next_of_all(into)?;
         match is_there && into.handler >= BARRIER {
             true => self.next_after_those_of_the_layer(into),
@@ -188,7 +202,14 @@ impl<H: Host> Endpoint<H> {
                 return Ok(is_there);
             }
         }
-        Ok(self.take_own(into))
+        self.has_more = !self.take_own(into);
+        Ok(!self.has_more)
+    }
+
+    /// True if messages may be at hand though [`Endpoint::next`] gave none.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.has_more || !self.ready.is_empty()
     }
 
     /// Takes a message of the layer. True if it has become one for the program.
@@ -197,15 +218,18 @@ impl<H: Host> Endpoint<H> {
             self.take_barrier(message);
             return false;
         }
-        let Some(piece) = Piece::parse(message.as_bytes(), self.area.len()) else {
+        let piece = Piece::parse(message.as_bytes(), self.area.len());
+        let under_way = &mut self.members[message.source as usize].under_way;
+        let Some(piece) = piece.filter(|piece| under_way.came(piece)) else {
+            // A part of its data may have been refused, which its sender hears.
             self.statistics.wrong += 1;
             return false;
         };
-        self.area[piece.at..][..piece.data.len()].copy_from_slice(piece.data);
+        self.area[piece.at()..][..piece.data.len()].copy_from_slice(piece.data);
         let Some(end) = piece.end else {
             return false;
         };
-        let (handler, place) = (end.handler, end.place);
+        let (handler, place) = (end.handler, piece.place);
         let mut words = [0; SHORT_BYTES_MAX];
         let length_bytes = end.words.len();
         words[..length_bytes].copy_from_slice(end.words);
@@ -257,6 +281,7 @@ impl<H: Host> Endpoint<H> {
             }
             unseen += 1;
             if unseen == UNSEEN_MAX {
+                self.has_more = true;
                 return Ok(false);
             }
         }

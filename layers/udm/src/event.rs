@@ -76,6 +76,7 @@ pub struct Statistics {
     pub unhandled: u64,
     /// Messages of interfaces that are no nodes of the group: they were disposed of.
     pub strangers: u64,
-    /// Messages of nodes of other hosts that do not follow the rules: they were disposed of.
+    /// Messages of nodes that do not follow the rules, and the rest of data of which a part was
+    /// refused: they were disposed of.
     pub wrong: u64,
 }

@@ -1,6 +1,7 @@
 //! A group: the nodes of one parallel program, as one of them has it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hamlyn::engine::memory::LinkId;
@@ -90,19 +91,26 @@ struct State {
 pub(crate) struct Offer {
     pub(crate) ticket: Ticket,
     pub(crate) area_bytes: u64,
+    pub(crate) queue_bytes: u64,
 }
 
 impl Offer {
     fn to_bytes(self) -> Vec<u8> {
         let ticket = self.ticket.to_bytes();
-        [&ticket[..], &self.area_bytes.to_le_bytes()].concat()
+        let (area, queue) = (
+            self.area_bytes.to_le_bytes(),
+            self.queue_bytes.to_le_bytes(),
+        );
+        [&ticket[..], &area, &queue].concat()
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, TicketError> {
-        let (ticket, area) = bytes.split_last_chunk().unwrap_or((bytes, &[0; 8]));
+        let (rest, queue) = bytes.split_last_chunk().unwrap_or((bytes, &[0; 8]));
+        let (ticket, area) = rest.split_last_chunk().unwrap_or((rest, &[0; 8]));
         Ok(Self {
             ticket: Ticket::from_bytes(ticket)?,
             area_bytes: u64::from_le_bytes(*area),
+            queue_bytes: u64::from_le_bytes(*queue),
         })
     }
 }
@@ -113,6 +121,7 @@ pub(crate) struct Met {
     /// Its link goes to another host.
     pub(crate) is_far: bool,
     pub(crate) area_bytes: u64,
+    pub(crate) queue_bytes: u64,
 }
 
 impl State {
@@ -160,8 +169,9 @@ impl State {
 
     /// Finds nodes that are gone: those whose links have ended.
     #[cold]
-    fn find_gone<H: Host>(&mut self, session: &Session<'_, H>) {
-        for (node, link) in self.links.iter().enumerate() {
+    fn find_gone<H: Host>(&mut self, session: &Session<'_, H>, among: Range<usize>) {
+        for node in among {
+            let link = &self.links[node];
             let is_known = |leaving: &(u32, LinkId, LinkEnd)| leaving.0 == node as u32;
             if let Some(link) = *link
                 && let Some(end) = session.link_end(link)
@@ -329,12 +339,16 @@ impl<H: Host> Shared<H> {
             let is_far = session.connection_state(target.link()).is_some();
             let mut state = self.state();
             state.interfaces[node as usize] = Some(ticket.destination);
-            state.links[node as usize].get_or_insert(target.link());
+            let met = *state.links[node as usize].get_or_insert(target.link());
+            if let Some(end) = session.link_end(met) {
+                return Err(Error::Lost { node, end });
+            }
             state.refused.insert((node, ticket.slot.to_bits()), None);
             all[node as usize] = Some(Met {
                 target,
                 is_far,
                 area_bytes: theirs.area_bytes,
+                queue_bytes: theirs.queue_bytes,
             });
         }
         Ok(all.into_iter().flatten().collect())
@@ -354,7 +368,12 @@ impl<H: Host> Shared<H> {
                 break;
             };
             match event {
-                InterfaceEvent::PeerLeft { .. } => state.find_gone(session),
+                InterfaceEvent::PeerLeft { peer, .. } => {
+                    if let Some(node) = state.node_of(&peer.interface) {
+                        let node = node as usize;
+                        state.find_gone(session, node..node + 1);
+                    }
+                }
                 InterfaceEvent::Refused(returned) if returned.kind == TicketKind::Port => {
                     let to = returned.to;
                     if let Some(node) = to.and_then(|interface| state.node_of(&interface)) {
@@ -386,7 +405,8 @@ impl<H: Host> Shared<H> {
                 }
                 InterfaceEvent::Missed { count } => {
                     state.missed += count;
-                    state.find_gone(session);
+                    let all = 0..state.links.len();
+                    state.find_gone(session, all);
                 }
                 _ => {}
             }

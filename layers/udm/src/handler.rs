@@ -171,7 +171,7 @@ impl<S: 'static, H: Host> Context<S, H> {
         at: usize,
     ) -> Result<(), InjectError> {
         let wait = self.endpoint.wait;
-        let bulk = self.endpoint.bulk(to, handler, words, data, at)?;
+        let bulk = self.endpoint.bulk(to, handler, words, (data, at), true)?;
         bulk.each(|piece| self.endpoint.send_piece(to, piece, wait))
     }
 

@@ -11,7 +11,7 @@ use crate::error::{AtomError, Error, InjectError};
 use crate::event::{Mode, Statistics};
 use crate::group::Group;
 use crate::handler::{Arrival, Call, Context, Handler};
-use crate::limits::{HANDLERS_MAX, VISIT};
+use crate::limits::{HANDLERS_MAX, VISIT, VISITS_MAX};
 use crate::message::Message;
 use crate::options::{Interrupt, UdmOptions};
 use crate::uac::{ATOMICITY_EXTEND, INTERRUPT_DISABLE};
@@ -145,7 +145,10 @@ impl<S: 'static, H: Host> Udm<S, H> {
         data: &[u8],
         at: usize,
     ) -> Result<(), InjectError> {
-        let bulk = self.context.endpoint.bulk(to, handler, words, data, at)?;
+        let bulk = self
+            .context
+            .endpoint
+            .bulk(to, handler, words, (data, at), false)?;
         bulk.each(|piece| self.injecting(|endpoint, wait| endpoint.send_piece(to, piece, wait)))
     }
 
@@ -186,9 +189,9 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// is no room. It is a wait all the same, so that it is slowed as others are.
     #[inline]
     fn first_wait(&self) -> Wait {
-        match self.runs_handlers() {
-            true => FIRST_WAIT,
-            false => self.context.endpoint.wait,
+        match self.context.endpoint.wait {
+            wait if wait == Wait::Poll || !self.runs_handlers() => wait,
+            _ => FIRST_WAIT,
         }
     }
 
@@ -289,11 +292,22 @@ impl<S: 'static, H: Host> Udm<S, H> {
     /// Waits until a message is there or a node is lost, and runs the handlers of those that are
     /// there; how many ran. Polls for some microseconds and then sleeps.
     pub fn serve(&mut self, wait: Wait) -> Result<usize, Error> {
-        let ran = self.run(VISIT, false)?;
+        let ran = self.run_first_of_all(false)?;
         if ran > 0 || !self.context.endpoint.await_news(wait)? {
             return Ok(ran);
         }
-        self.run(VISIT, false)
+        self.run_first_of_all(false)
+    }
+
+    /// Runs a visit's handlers, looking for the first one beyond messages that no handler sees.
+    pub(crate) fn run_first_of_all(&mut self, is_upcall: bool) -> Result<usize, Error> {
+        for _ in 0..VISITS_MAX {
+            let ran = self.run(VISIT, is_upcall)?;
+            if ran > 0 || !self.context.endpoint.has_more() {
+                return Ok(ran);
+            }
+        }
+        Ok(0)
     }
 
     /// Begins a section by its mask (`T 4.1`, beginatom): UAC := UAC or mask.

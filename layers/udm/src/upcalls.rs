@@ -69,11 +69,12 @@ where
                     udm.fail_later(error);
                     return;
                 }
+                let has_more = udm.context.endpoint.has_more();
                 drop(udm);
                 // Others that wait for the lock have their turn.
                 std::thread::yield_now();
                 // The message that says so may have been taken just now.
-                if stops.load(Ordering::Relaxed) || !await_messages(&group, port) {
+                if stops.load(Ordering::Relaxed) || !has_more && !await_messages(&group, port) {
                     return;
                 }
             }
@@ -143,7 +144,8 @@ impl<S: 'static, H: Host> Exclusive<'_, S, H> {
         self.is_ended = true;
         self.udm.end_atomic(INTERRUPT_DISABLE)?;
         for _ in 0..VISITS_MAX {
-            if self.udm.upcall(VISIT)? == 0 {
+            let ran = self.udm.upcall(VISIT)?;
+            if ran == 0 && !self.udm.context.endpoint.has_more() {
                 break;
             }
         }

@@ -12,6 +12,9 @@ use crate::limits::{
 };
 use crate::message::to_bytes;
 
+/// Pieces of data for which a queue has room.
+const PIECES_OF_QUEUE: u64 = 4;
+
 impl<H: Host> Endpoint<H> {
     /// Injects words.
     #[inline]
@@ -85,16 +88,20 @@ impl<H: Host> Endpoint<H> {
 
     /// Data for the area of a node, if they may go there.
     pub(crate) fn bulk<'a>(
-        &self,
+        &mut self,
         to: u32,
         handler: u16,
         words: &[u32],
-        data: &'a [u8],
-        at: usize,
+        (data, at): (&'a [u8], usize),
+        is_inner: bool,
     ) -> Result<Bulk<'a>, InjectError> {
         let length_bytes = data.len();
         let room_bytes = self.room_bytes(to)?;
-        let area_bytes = self.members[to as usize].area_bytes;
+        let Member {
+            area_bytes,
+            queue_bytes,
+            ..
+        } = self.members[to as usize];
         if handler >= HANDLERS_MAX {
             return Err(InjectError::BadHandler { handler });
         }
@@ -110,9 +117,14 @@ impl<H: Host> Endpoint<H> {
                 area_bytes,
             });
         }
-        let data_bytes = room_bytes.saturating_sub(HEAD_BYTES + SHORT_BYTES_MAX);
+        // Several fit the queue of the destination.
+        let most_bytes = (queue_bytes / PIECES_OF_QUEUE).min(room_bytes as u64) as usize;
+        let data_bytes = most_bytes.saturating_sub(HEAD_BYTES + SHORT_BYTES_MAX);
         let piece_bytes = data_bytes.clamp(1, BULK_PIECE_BYTES_MAX);
-        Ok(Bulk::new(piece_bytes, handler, words, data, at))
+        self.data_sent = self.data_sent.wrapping_add(1);
+        // A handler may send others while the program waits for room.
+        let number = self.data_sent << 1 | u32::from(is_inner);
+        Ok(Bulk::new(piece_bytes, number, handler, words, (data, at)))
     }
 
     /// Sends a piece of data for the area of a node.
@@ -129,6 +141,8 @@ impl<H: Host> Endpoint<H> {
             _ => self.send_far(to, BULK, &bytes, wait),
         };
         self.piece = bytes;
+        // All pieces are one message of the program.
+        self.statistics.sent -= u64::from(sent.is_ok() && piece.end.is_none());
         sent
     }
 

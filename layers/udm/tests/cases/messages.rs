@@ -1,7 +1,12 @@
 //! Messages arrive whole, once, and in order.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use hamlyn::Wait;
-use hamlyn_udm::{BYTES_MAX, HANDLERS_MAX, InjectError, Udm, UdmOptions, WORDS_MAX};
+use hamlyn_udm::{
+    BYTES_MAX, Error, Event, Group, GroupOptions, HANDLERS_MAX, InjectError, Udm, UdmOptions,
+    WORDS_MAX,
+};
 
 use crate::World;
 use crate::world::{LONG, Node, adds, serve_until};
@@ -329,5 +334,80 @@ pub(crate) fn data_lie_in_the_area_before_their_handler_runs(world: World) {
             serve_until(udm, |had| had.len() == all.len());
             assert_eq!(*udm.state(), all);
         }
+    });
+}
+
+/// Data of which a part was refused run no handler; its sender hears of that, and may send again.
+pub(crate) fn data_in_part_run_no_handler(world: World) {
+    // Four pieces fill the queue but for 128 bytes, so the last one finds room after refused ones.
+    const QUEUE_BYTES: u32 = 4 * 1024 + 128;
+    const AREA_BYTES: usize = 61 * (QUEUE_BYTES as usize / 4 - 80) + 8;
+    const PART_BYTES: usize = 500;
+    let options = UdmOptions {
+        area_bytes: AREA_BYTES,
+        queue_bytes: QUEUE_BYTES,
+        ..UdmOptions::default()
+    };
+    let (has_sent, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    world.place.run(2, &|manager, number, names| {
+        let nodes = GroupOptions {
+            name: "cases".into(),
+            me: number as u32,
+            addresses: names.to_vec(),
+        };
+        let group = Group::new(manager.clone(), nodes).unwrap();
+        let mut udm = Udm::open(&group, "main", options, 0_u32, LONG).unwrap();
+        udm.on(1, |arrival| {
+            let mut call = arrival.extract();
+            let number = call.word(0);
+            let (data, last) = call.data();
+            assert_eq!(
+                data.len(),
+                if number == 1 { AREA_BYTES } else { PART_BYTES }
+            );
+            let is_its = |byte: &u8| *byte == number as u8;
+            assert!(data.iter().all(is_its), "{number} is there in part");
+            *last = number;
+            call
+        })
+        .unwrap();
+        udm.barrier(LONG).unwrap();
+        if udm.me() == 0 {
+            // It takes nothing until all was sent: where a network processor receives, its queue
+            // has no room for all.
+            while !has_sent.load(Ordering::Relaxed) {
+                let nothing = |_: &mut _| Ok::<Option<()>, Error>(None);
+                let waited = manager.session().wait_for(Wait::millis(1), nothing);
+                assert_eq!(waited, Ok(None));
+            }
+            while *udm.state() == 0 && !is_over.load(Ordering::Relaxed) {
+                udm.serve(Wait::millis(10)).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            return;
+        }
+        for number in 1.. {
+            // Once some of it was refused, as much as finds room whenever it comes.
+            let length = if number == 1 { AREA_BYTES } else { PART_BYTES };
+            let data = vec![number as u8; length];
+            let sent = udm.inject_bulk(0, 1, &[number], &data, 0);
+            has_sent.store(true, Ordering::Relaxed);
+            match sent {
+                Ok(()) => {}
+                // Between hosts nothing is sent after that.
+                Err(InjectError::Refused { .. } | InjectError::Lost { .. }) => break,
+                Err(error) => panic!("{error}"),
+            }
+            let is_refused = |event| matches!(event, Event::Refused { node: 0, .. });
+            while !is_over.load(Ordering::Relaxed)
+                && !std::iter::from_fn(|| group.next_event()).any(is_refused)
+            {
+                udm.serve(Wait::millis(1)).unwrap();
+            }
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
     });
 }

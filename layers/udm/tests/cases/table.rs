@@ -8,6 +8,7 @@ in_every_place! {
     messages::messages_of_one_node_are_in_order,
     messages::all_nodes_flood_each_other,
     messages::data_lie_in_the_area_before_their_handler_runs,
+    messages::data_in_part_run_no_handler,
     messages::end_points_of_a_group_are_apart,
     messages::barriers_separate_phases,
     messages::what_cannot_be_sent_is_refused_by_name,
