@@ -84,6 +84,18 @@ impl<H: Host> Drop for Session<'_, H> {
     }
 }
 
+/// A step of a wait for room, which may panic.
+struct RoomStep<'s, 'a, H: Host> {
+    session: &'s mut Session<'a, H>,
+    before: bool,
+}
+
+impl<H: Host> Drop for RoomStep<'_, '_, H> {
+    fn drop(&mut self) {
+        self.session.awaits_room = self.before;
+    }
+}
+
 impl<'a, H: Host> Session<'a, H> {
     const AMONG_THREADS: bool = H::Sharing::AMONG_THREADS;
 
@@ -145,9 +157,8 @@ impl<'a, H: Host> Session<'a, H> {
             // Only for this step: other threads send while it waits.
             let before = session.awaits_room;
             session.awaits_room |= wait != Wait::Poll;
-            let found = step(session);
-            session.awaits_room = before;
-            found
+            let step_of_room = RoomStep { session, before };
+            step(step_of_room.session)
         })
     }
 
@@ -277,3 +288,6 @@ impl<'a, H: Host> Session<'a, H> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
