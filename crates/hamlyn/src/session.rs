@@ -142,10 +142,11 @@ impl<'a, H: Host> Session<'a, H> {
         self.wait_within(&mut Waiting::new(wait), |session, _| step(session))
     }
 
-    /// Like [`Session::wait_for`], for a step that sends: where three quarters of the memory are full
-    /// that its receiver lends for what it does not take, each message waits until it takes
-    /// something, or until the patience of this program is over (decision 53). Steps of other waits,
-    /// and calls that do not wait, are not held back so.
+    /// Like [`Session::wait_for`], for a step that sends: where three quarters of the memory are
+    /// full that its receiver lends for what it does not take, messages wait until it takes
+    /// something, or until the patience of this program is over (decision 53): each of them, or
+    /// eight cells of short ones together. Steps of other waits, and calls that do not wait, are
+    /// not held back so.
     ///
     /// With [`Wait::Poll`] this does not wait either.
     pub fn wait_for_room<T, E: From<HostError>>(
