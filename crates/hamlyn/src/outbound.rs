@@ -166,6 +166,21 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
         is_held_back
     }
 
+    /// The same for that link, or for all, where something is queued.
+    pub(crate) fn press_queued(&mut self, link: Option<LinkId>) -> bool {
+        let transmitter = &self.transmitter;
+        let mut is_held_back = false;
+        for route in self.tx_links.routes.iter_mut() {
+            let to = LinkId::from_bits(route.link);
+            if link.is_none_or(|link| link == to) && transmitter.is_waiting_for(to) {
+                is_held_back |= route.end.press();
+            }
+        }
+        // More than a burst may have room now.
+        while is_held_back && self.pump() > 0 {}
+        is_held_back
+    }
+
     /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.
     pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
         if self.transmitter.is_waiting_for(id) {

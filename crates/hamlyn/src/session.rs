@@ -84,6 +84,18 @@ impl<H: Host> Drop for Session<'_, H> {
     }
 }
 
+/// A step of a wait for room, which may panic.
+struct RoomStep<'s, 'a, H: Host> {
+    session: &'s mut Session<'a, H>,
+    before: bool,
+}
+
+impl<H: Host> Drop for RoomStep<'_, '_, H> {
+    fn drop(&mut self) {
+        self.session.awaits_room = self.before;
+    }
+}
+
 impl<'a, H: Host> Session<'a, H> {
     const AMONG_THREADS: bool = H::Sharing::AMONG_THREADS;
 
@@ -130,10 +142,11 @@ impl<'a, H: Host> Session<'a, H> {
         self.wait_within(&mut Waiting::new(wait), |session, _| step(session))
     }
 
-    /// Like [`Session::wait_for`], for a step that sends: where three quarters of the memory are full
-    /// that its receiver lends for what it does not take, each message waits until it takes
-    /// something, or until the patience of this program is over (decision 53). Steps of other waits,
-    /// and calls that do not wait, are not held back so.
+    /// Like [`Session::wait_for`], for a step that sends: where three quarters of the memory are
+    /// full that its receiver lends for what it does not take, messages wait until it takes
+    /// something, or until the patience of this program is over (decision 53): each of them, or
+    /// eight cells of short ones together. Steps of other waits, and calls that do not wait, are
+    /// not held back so.
     ///
     /// With [`Wait::Poll`] this does not wait either.
     pub fn wait_for_room<T, E: From<HostError>>(
@@ -145,9 +158,8 @@ impl<'a, H: Host> Session<'a, H> {
             // Only for this step: other threads send while it waits.
             let before = session.awaits_room;
             session.awaits_room |= wait != Wait::Poll;
-            let found = step(session);
-            session.awaits_room = before;
-            found
+            let step_of_room = RoomStep { session, before };
+            step(step_of_room.session)
         })
     }
 
@@ -277,3 +289,6 @@ impl<'a, H: Host> Session<'a, H> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

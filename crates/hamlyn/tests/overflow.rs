@@ -593,6 +593,45 @@ fn a_sender_that_does_not_wait_is_not_slowed() {
     }
 }
 
+/// A program that ends flushes what is queued: it goes while there is room.
+#[test]
+fn a_flush_does_not_wait_for_a_receiver_that_is_nearly_full() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut receiving = Receiving::start("receive", &namespace);
+    let mut patient = Options::default().in_namespace(&namespace);
+    patient.patience = Duration::from_secs(1);
+    let manager = open(patient, Strategy::Proc);
+    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    let link = link_to(&manager, receiving.1.destination.interface);
+    stop(receiving.0.id());
+    let mut sent = fill_three_quarters(&manager, &sender, link);
+    while sent % LENGTHS.len() as u64 != 0 {
+        sender.send(&mail(sent), LONG).unwrap();
+        sent += 1;
+    }
+    for by_link in [true, false] {
+        // The next two are short enough to be queued, and the one after them is not.
+        for _ in 0..2 {
+            sender.send(&mail(sent), Wait::Poll).unwrap();
+            sent += 1;
+        }
+        let mut session = manager.session();
+        let is_flushed = match by_link {
+            true => session.flush_link(link, Wait::Poll),
+            false => session.flush(Wait::Poll),
+        };
+        assert!(is_flushed.unwrap(), "{by_link}");
+        drop(session);
+        while sent % LENGTHS.len() as u64 != 0 {
+            sender.send(&mail(sent), LONG).unwrap();
+            sent += 1;
+        }
+    }
+    go_on(receiving.0.id());
+    receiving.take_until(sent);
+}
+
 /// A receiver hears that it was behind when it comes to what waits, and that it has taken all.
 #[test]
 fn a_receiver_hears_that_messages_wait_for_it() {

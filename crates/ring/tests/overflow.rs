@@ -249,6 +249,32 @@ fn a_sender_may_say_anything_of_how_much_waits() {
     }
 }
 
+/// Nor does it keep its receiver, which has taken all, from hearing that.
+#[test]
+fn a_sender_cannot_say_that_taken_messages_wait() {
+    let mut ends = ends(4, 0);
+    for _ in 0..1_000 {
+        assert!(ends.send(1, 0));
+    }
+    while !ends.consumer.is_in_log() {
+        assert!(ends.take());
+    }
+    let lie = |ends: &Ends| {
+        let word = ends.geometry.sent_offset();
+        ends.ring.store_u64(word, u64::MAX).unwrap();
+    };
+    lie(&ends);
+    while ends.expected.len() > 1 {
+        assert!(ends.take());
+    }
+    let half = ends.consumer.log_news();
+    assert!(matches!(half, Some(LogNews::HalfFull { .. })), "{half:?}");
+    assert_eq!(ends.consumer.log_news(), None);
+    assert!(ends.take());
+    lie(&ends);
+    assert_eq!(ends.consumer.log_news(), Some(LogNews::Drained));
+}
+
 #[test]
 fn rules_hold() {
     for (_, rule) in log_ends::RULES {

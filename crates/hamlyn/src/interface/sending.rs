@@ -12,9 +12,9 @@ use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::SendProgress;
 use hamlyn_host::Host;
 
+use super::Interface;
 use super::outbox::packet_bytes_max;
 use super::sharing::Placing;
-use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::{Half, at_once};
 use crate::message::{Message, Sending, Target, compose_at};
@@ -403,9 +403,16 @@ impl<H: Host> Interface<H> {
         !self.awaits_room && self.outbound.lock(|outbound| outbound.press(link))
     }
 
-    /// Whether nothing is queued any more for links of that kind.
-    pub(crate) fn is_flushed(&self, is_done: impl Fn(&TransmitterOf<H>) -> bool) -> bool {
-        let is_done = |outbound: &Outbound<_, _>| is_done(&outbound.transmitter);
-        self.outbound.read(is_done)
+    /// Whether nothing is queued any more for that link, or for any.
+    pub(crate) fn is_flushed(&self, link: Option<LinkId>) -> bool {
+        self.outbound.read(|outbound| match link {
+            Some(link) => !outbound.transmitter.is_waiting_for(link),
+            None => !outbound.transmitter.is_waiting(),
+        })
+    }
+
+    /// Has queued messages to that link, or to all, go that are held back. False if none are.
+    pub(crate) fn press_queued(&mut self, link: Option<LinkId>) -> bool {
+        self.outbound.lock(|outbound| outbound.press_queued(link))
     }
 }

@@ -6,7 +6,6 @@ use hamlyn_host::{Host, HostError};
 
 use super::Session;
 use crate::error::{NotSent, SendError};
-use crate::interface::TransmitterOf;
 use crate::interface::ports::to_handler;
 use crate::message::Sending;
 use crate::message::{Message, Target};
@@ -268,7 +267,7 @@ impl<H: Host> Session<'_, H> {
     /// is handed over, or has failed with it. False if the time was over first. What waits for
     /// other links is not waited for.
     pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
-        self.await_flushed(wait, |transmitter| !transmitter.is_waiting_for(link))
+        self.await_flushed(Some(link), wait)
     }
 
     /// As [`Session::flush_link`], for all links: a peer that takes nothing keeps it from ending
@@ -278,19 +277,21 @@ impl<H: Host> Session<'_, H> {
     /// messages, so a program that sends and then does something else for long, or ends, calls this
     /// in between.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
-        self.await_flushed(wait, |transmitter| !transmitter.is_waiting())
+        self.await_flushed(None, wait)
     }
 
-    /// `is_flushed` says of the transmit half whether there is nothing left to wait for.
-    fn await_flushed(
-        &mut self,
-        wait: Wait,
-        is_flushed: impl Fn(&TransmitterOf<H>) -> bool,
-    ) -> Result<bool, HostError> {
+    /// Of that link, or of all.
+    fn await_flushed(&mut self, link: Option<LinkId>, wait: Wait) -> Result<bool, HostError> {
         self.check()?;
         let flushed = self.wait_for(wait, |session| {
             session.poll();
-            Ok::<_, HostError>(session.is_flushed(&is_flushed).then_some(()))
+            // A flush is no load, as a fence is none.
+            while !session.is_flushed(link) {
+                if !session.press_queued(link) {
+                    return Ok::<_, HostError>(None);
+                }
+            }
+            Ok(Some(()))
         });
         Ok(flushed?.is_some())
     }

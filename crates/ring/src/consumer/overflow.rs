@@ -133,8 +133,9 @@ impl<M: CellMemory> Consumer<M> {
             return None;
         }
         let geometry = self.log.as_ref()?.geometry;
+        // Its sender's word alone could keep the program looking for ever.
         let is_drained =
-            self.waiting_in_log(geometry) == 0 && !(self.is_in_log && self.is_pending());
+            !self.is_pending() || (!self.is_in_log && self.waiting_in_log(geometry) == 0);
         let log = self.log.as_mut()?;
         match filling {
             Filling::Half(waiting_bytes) => {
