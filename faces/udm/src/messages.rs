@@ -145,12 +145,12 @@ pub unsafe extern "C" fn hamlyn_udm_inject_bulk(
         let data = bytes(data, length_bytes)?;
         let own = udm.area().as_ptr_range();
         let given = data.as_ptr_range();
-        // Handlers may write the own area while the call waits.
-        match given.start < own.end && own.start < given.end {
-            true => udm.inject_bulk(to, handler, words, &data.to_vec(), at),
-            false => udm.inject_bulk(to, handler, words, data, at),
-        }?;
-        Ok(())
+        if given.start < own.end && own.start < given.end {
+            // Handlers may write the own area while the call waits.
+            let copy: Box<[u8]> = data.into();
+            return Ok(udm.inject_bulk(to, handler, words, &copy, at)?);
+        }
+        Ok(udm.inject_bulk(to, handler, words, data, at)?)
     })
 }
 
