@@ -42,7 +42,7 @@ pub enum Event {
     /// Both ends are told, by a look at their links: the sender when that much waits, the receiver
     /// when it comes there while it takes messages. So this wakes no task that waits for events.
     Buffering {
-        /// Who sends them, or is to take them.
+        /// The other end: their sender, or the one that is to take them.
         peer: PeerIdentity,
         /// Which of these.
         direction: Direction,
@@ -53,7 +53,7 @@ pub enum Event {
     },
     /// After that: all of them were taken.
     Drained {
-        /// Who sent them, or took them.
+        /// The other end: their sender, or the one that took them.
         peer: PeerIdentity,
         /// Which of these.
         direction: Direction,

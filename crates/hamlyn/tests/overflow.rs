@@ -606,7 +606,7 @@ fn a_flush_does_not_wait_for_a_receiver_that_is_nearly_full() {
     let link = link_to(&manager, receiving.1.destination.interface);
     stop(receiving.0.id());
     let mut sent = fill_three_quarters(&manager, &sender, link);
-    while sent % LENGTHS.len() as u64 != 0 {
+    while !sent.is_multiple_of(LENGTHS.len() as u64) {
         sender.send(&mail(sent), LONG).unwrap();
         sent += 1;
     }
@@ -623,7 +623,7 @@ fn a_flush_does_not_wait_for_a_receiver_that_is_nearly_full() {
         };
         assert!(is_flushed.unwrap(), "{by_link}");
         drop(session);
-        while sent % LENGTHS.len() as u64 != 0 {
+        while !sent.is_multiple_of(LENGTHS.len() as u64) {
             sender.send(&mail(sent), LONG).unwrap();
             sent += 1;
         }

@@ -316,7 +316,7 @@ pub trait ReceiveEnd {
     /// comes: if packets held payload in the arena. To be called when a poll found nothing.
     fn return_arena_credit(&mut self);
 
-    /// What the program has not heard of this end's overflow log.
+    /// News of this end's overflow log that the program has not heard.
     fn log_news(&mut self) -> Option<LogNews> {
         None
     }

@@ -137,8 +137,8 @@ impl Geometry {
         self.awaited_offset() + 8
     }
 
-    /// Where a producer that goes on in the overflow log says how many cells it has sent: beside
-    /// what it waits for.
+    /// The word in which a producer that goes on in the overflow log says how many cells it has
+    /// sent: beside the one that it waits for.
     pub const fn sent_offset(self) -> usize {
         self.barrier_offset() + 8
     }

@@ -189,7 +189,7 @@ pub struct LogUse {
     pub waiting_bytes: u64,
     /// The most that these were when somebody looked, or when an episode ended.
     pub most_bytes: u64,
-    /// How often messages were held back, as three quarters of the log waited.
+    /// Times that messages were held back, as three quarters of the log waited.
     pub pauses: u64,
     /// Pages of it that are present, at present: an upper bound.
     pub pages: u64,
@@ -393,7 +393,7 @@ pub(crate) struct LogReader {
     pub(crate) begin_bytes: u64,
     /// The pages before this place were given back.
     pub(crate) given_back_bytes: u64,
-    /// What the program is to hear of it, or has heard.
+    /// The news that the program is to hear of it, or has heard.
     filling: Filling,
 }
 
@@ -407,7 +407,7 @@ pub fn may_have_news() -> bool {
     FILLED.load(Ordering::Relaxed) != 0
 }
 
-/// How far the program knows of what waits in its log.
+/// The fill of a log, as far as the program knows of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filling {
     /// Less than half of it, at the last look.
@@ -438,7 +438,7 @@ impl LogReader {
 
     pub(crate) fn set_filling(&mut self, filling: Filling) {
         let is_filled = |filling| usize::from(filling != Filling::Little);
-        // What is told of it, another look of the same thread sees.
+        // Another look of the same thread sees it.
         FILLED.fetch_add(is_filled(filling), Ordering::Relaxed);
         FILLED.fetch_sub(is_filled(self.filling), Ordering::Relaxed);
         self.filling = filling;

@@ -229,7 +229,7 @@ fn a_sender_may_say_anything_of_how_much_waits() {
         let mut looks = 0;
         while ends.take() {
             let word = ends.geometry.sent_offset();
-            // What is there, and a lie.
+            // By turns a lie and nothing.
             let lie = if looks % 2 == 0 { says } else { 0 };
             ends.ring.store_u64(word, lie).unwrap();
             looks += 1;

@@ -29,7 +29,8 @@ pub enum EventKind {
     Buffering = 6,
     /// After that: the peer has taken all of them.
     Drained = 7,
-    /// `count` bytes of a peer wait for this program, which did not take them: half of what it has room for or more.
+    /// `count` bytes of a peer wait for this program, which did not take them: half of the room or
+    /// more.
     BufferingIncoming = 8,
     /// After that: this program has taken all of them.
     DrainedIncoming = 9,
@@ -41,7 +42,7 @@ pub enum EventKind {
 pub struct Event {
     /// What happened.
     pub kind: EventKind,
-    /// Who came or left, takes nothing, or sent what was not taken; zeros otherwise.
+    /// The peer that came or left, takes nothing, or sent what was not taken; zeros otherwise.
     pub peer: Peer,
     /// How many; 0 where nothing is counted.
     pub count: u64,

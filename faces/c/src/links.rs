@@ -297,7 +297,7 @@ pub struct LogUse {
     pub most_bytes: u64,
     /// Length of the memory.
     pub log_bytes: u64,
-    /// How often messages were held back, as three quarters of the memory waited.
+    /// Times that messages were held back, as three quarters of the memory waited.
     pub pauses: u64,
     /// Pages of the memory that are present, at present: an upper bound.
     pub pages: u64,

@@ -32,8 +32,8 @@ impl Event {
         }
     }
 
-    /// Whose messages are buffered, or were until they were taken: "outgoing" for those of this program to the peer, "incoming" for those
-    /// of the peer to this program.
+    /// The direction of messages that are buffered, or were until they were taken: "outgoing" for
+    /// those of this program to the peer, "incoming" for those of the peer to this program.
     #[getter]
     fn direction(&self) -> Option<&'static str> {
         match self.0 {
@@ -47,7 +47,8 @@ impl Event {
         }
     }
 
-    /// The peer that arrived, left, takes nothing, or has taken what waited for it; or whose messages waited here.
+    /// The peer that arrived, left, takes nothing, or has taken what waited for it; or whose
+    /// messages waited here.
     #[getter]
     fn peer(&self) -> Option<Peer> {
         match self.0 {
@@ -69,7 +70,8 @@ impl Event {
         }
     }
 
-    /// How many notifications were lost, arrivals and departures missed, or bytes wait that are not taken.
+    /// The number of notifications lost, of arrivals and departures missed, or of bytes that wait
+    /// and are not taken.
     #[getter]
     fn count(&self) -> Option<u64> {
         match self.0 {

@@ -306,10 +306,11 @@ impl Interface {
         Ok(state.map(ConnectionState))
     }
 
-    /// The use that messages to a peer of this host have made of the memory that it lends with `buffer_bytes_per_peer`: "episodes" in which
-    /// they went on there; "spilled_bytes" in all; "waiting_bytes" at present, at most, and "most_bytes"; "log_bytes", its length; "pauses",
-    /// how often messages were held back because three quarters of it waited; "pages" that are present, at most, and "most_pages". None if
-    /// the link is gone, or the peer lends none.
+    /// The use that messages to a peer of this host have made of the memory that it lends with
+    /// `buffer_bytes_per_peer`: "episodes" in which they went on there; "spilled_bytes" in all;
+    /// "waiting_bytes" at present, at most, and "most_bytes"; "log_bytes", its length; "pauses",
+    /// the times that messages were held back because three quarters of it waited; "pages" that
+    /// are present, at most, and "most_pages". None if the link is gone, or the peer lends none.
     fn log_use(&self, peer: &Peer) -> PyResult<Option<BTreeMap<&'static str, u64>>> {
         let manager = self.manager.enter()?;
         let used = manager.session().log_use(peer.identity.link);

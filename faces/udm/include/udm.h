@@ -161,10 +161,10 @@ udm_status udm_injectc_bytes(udm_t *udm, uint32_t to, uint16_t handler, const vo
 udm_status udm_bytes_max(udm_t *udm, uint32_t to, size_t *length_bytes);
 /* Brings data of any length into the area of a node, from `at` on, and injects a message of words
  * that runs its handler when all of them are there (udm_message.bulk_at). The data are the caller's
- * again when it returns. They go as messages of 32 KiB at most, each of which waits for room as that
- * of udm_inject does: if one has found none in time, those before it are written there, and no
- * handler runs. UDM_OUTSIDE if they do not lie in the area (udm_options.area_bytes). Data of the own
- * area are copied first, which allocates. */
+ * again when it returns. They go as messages of 32 KiB at most, each of which waits for room as
+ * that of udm_inject does: if one has found none in time, those before it are written there, and no
+ * handler runs. UDM_OUTSIDE if they do not lie in the area (udm_options.area_bytes). Data
+ * of the own area are copied first, which allocates. */
 udm_status udm_inject_bulk(udm_t *udm, uint32_t to, uint16_t handler, size_t count, const uint32_t *words,
                            const void *data, size_t length_bytes, size_t at);
 /* The memory of this node into which others bring data, as long as the end point is open. Data are

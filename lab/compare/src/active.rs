@@ -69,7 +69,8 @@ const LIBRARIES: &[Library] = &[
     UCX_AM,
 ];
 
-/// All that can be compared, ours first. Why each is run that way is in `lab/compare/README.md`.
+/// All that can be compared, ours first. The reasons for their settings are in
+/// `lab/compare/README.md`.
 fn catalogue(places: &Places) -> Vec<Peer> {
     let built = |name: &str| vec![catalogue::word(&places.built().join(name))];
     let ours = vec![catalogue::word(&places.binaries.join("compare-active"))];
@@ -179,7 +180,7 @@ fn of(circumstances: &Circumstances, all: &[Peer]) -> Vec<Peer> {
     all.iter().filter(is_of).cloned().collect()
 }
 
-/// How long a run may take.
+/// The longest time that a run may take.
 pub(crate) fn time_max(quick: bool) -> Duration {
     Duration::from_secs(60 * if quick { 2 } else { 10 })
 }

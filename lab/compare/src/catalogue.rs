@@ -168,7 +168,7 @@ pub(crate) struct Peer {
     pub(crate) crowd: bool,
     /// Whether it loans messages, and does nothing else.
     pub(crate) loans: bool,
-    /// Whether it runs handlers of active messages, and does nothing else.
+    /// True if it runs handlers of active messages, and does nothing else.
     pub(crate) active: bool,
     /// What it needs before it is at its speed, for languages that compile as they run.
     pub(crate) warm_up: Option<WarmUp>,
@@ -317,7 +317,7 @@ pub(crate) const REFERENCE: &str = "hamlyn_raw";
 pub(crate) const SLEEPING: &str = "hamlyn_sleeping";
 /// What the others' loans are compared with.
 pub(crate) const LOANS: &str = "hamlyn_loans";
-/// What the others' active messages are compared with.
+/// The one with which the others' active messages are compared.
 pub(crate) const AM: &str = "hamlyn_am";
 /// The library of our active messages in C.
 pub(crate) const IN_C: &str = "hamlyn_c";

@@ -24,7 +24,7 @@ pub(crate) const CROWD_SIZE_BYTES: usize = 16;
 /// What is closer than this is not told apart.
 const AHEAD_MIN: f64 = 1.01;
 
-/// What an active message carries.
+/// The load of an active message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Category {
@@ -117,7 +117,7 @@ impl Figure {
         }
     }
 
-    /// Whether it is bytes a second rather than messages.
+    /// True if it is bytes a second rather than messages.
     fn is_bandwidth(self) -> bool {
         match self {
             Figure::Bandwidth { .. } => true,

@@ -256,8 +256,8 @@ fn compare(arguments: &Arguments) -> Result<()> {
 }
 
 impl Run {
-    /// Measures by a function of the places, the rounds, and the time that a figure takes in each. A
-    /// whole run may take the place of what is published.
+    /// Measures by a function of the places, the rounds, and the time that a figure takes in each.
+    /// A whole run may take the place of what is published.
     fn measure<R>(
         &self,
         only: &[String],
@@ -302,7 +302,7 @@ impl Run {
     }
 }
 
-/// What came of a run, and where it goes.
+/// The result of a run, and where it goes.
 struct Measured<R> {
     report: R,
     output: PathBuf,

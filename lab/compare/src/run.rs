@@ -204,7 +204,7 @@ pub(crate) struct Group<'a> {
     pub(crate) name: &'static str,
     pub(crate) reference: &'static str,
     pub(crate) peers: Vec<&'a Peer>,
-    /// When the time is up for it, as a part of it all; what one leaves over is for the next.
+    /// The time at which it must have ended, as a part of it all; the next gets what is left over.
     pub(crate) share: f64,
 }
 

@@ -208,7 +208,7 @@ impl Markers {
         change().with_context(|| format!("the table in {}", path.display()))
     }
 
-    /// Whether the section stands in that file.
+    /// Fails unless the section stands in that file.
     pub(crate) fn check(&self, path: &Path, section: &str) -> Result<()> {
         let compare = || -> Result<()> {
             let text = std::fs::read_to_string(path)?;

@@ -33,7 +33,7 @@ const HAND_OFF: &str = "raw hand-off, ns";
 /// The tables of a comparison.
 pub(crate) struct Tables {
     pub(crate) sections: Vec<Section>,
-    /// What the others are multiples of, for people.
+    /// The one that the others are multiples of, for people.
     pub(crate) reference: &'static str,
     /// The same, once it was said.
     pub(crate) short: &'static str,

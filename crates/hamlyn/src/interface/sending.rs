@@ -403,7 +403,7 @@ impl<H: Host> Interface<H> {
         !self.awaits_room && self.outbound.lock(|outbound| outbound.press(link))
     }
 
-    /// Whether nothing is queued any more for that link, or for any.
+    /// True if nothing is queued any more for that link, or for any.
     pub(crate) fn is_flushed(&self, link: Option<LinkId>) -> bool {
         self.outbound.read(|outbound| match link {
             Some(link) => !outbound.transmitter.is_waiting_for(link),

@@ -1,4 +1,4 @@
-//! What a session keeps while a step is made.
+//! State that a session keeps while a step is made.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -124,9 +124,9 @@ impl<M: CellMemory> Consumer<M> {
         }
     }
 
-    /// What the program has not heard of the log: that half of it waited when this end came to it,
-    /// and that all was taken then. A peer that lies invents that, as often as cells of its log are
-    /// taken at most, and nothing else.
+    /// News of the log that the program has not heard: that half of it waited when this end came to
+    /// it, and that all was taken then. A peer that lies invents that, as often as cells of its log
+    /// are taken at most, and nothing else.
     pub fn log_news(&mut self) -> Option<LogNews> {
         let filling = self.log.as_ref()?.filling();
         if filling == Filling::Little {

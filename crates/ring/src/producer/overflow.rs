@@ -221,7 +221,7 @@ impl<M: CellMemory> Producer<M> {
         false
     }
 
-    /// Whether the next message waits so.
+    /// True if the next message waits so.
     pub(super) fn is_held_back(&self) -> bool {
         self.log.as_ref().is_some_and(|log| log.pause.is_some())
     }

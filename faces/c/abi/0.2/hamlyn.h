@@ -432,7 +432,8 @@ typedef enum {
      */
     HAMLYN_DRAINED = 7,
     /**
-     * `count` bytes of a peer wait for this program, which did not take them: half of what it has room for or more.
+     * `count` bytes of a peer wait for this program, which did not take them: half of the room or
+     * more.
      */
     HAMLYN_BUFFERING_INCOMING = 8,
     /**
@@ -958,7 +959,7 @@ typedef struct {
      */
     hamlyn_event_kind kind;
     /**
-     * Who came or left, takes nothing, or sent what was not taken; zeros otherwise.
+     * The peer that came or left, takes nothing, or sent what was not taken; zeros otherwise.
      */
     hamlyn_peer peer;
     /**
@@ -1216,7 +1217,7 @@ typedef struct {
      */
     uint64_t log_bytes;
     /**
-     * How often messages were held back, as three quarters of the memory waited.
+     * Times that messages were held back, as three quarters of the memory waited.
      */
     uint64_t pauses;
     /**

@@ -1,5 +1,5 @@
-/* Active Messages of Hamlyn in C, by am.h. The segment is private memory of the receiver, since am.h
- * has no other; so long messages are copied. */
+/* Active Messages of Hamlyn in C, by am.h. The segment is private memory of the receiver, since
+ * am.h has no other; so long messages are copied. */
 #include "../harness/active.h"
 
 #include <am.h>

@@ -1,5 +1,5 @@
-/* GASNet-EX: its Active Messages, over the conduit that it was compiled for. It makes both processes
- * from one: the smp conduit by fork, the udp conduit by a command. */
+/* GASNet-EX: its Active Messages, over the conduit that it was compiled for. It makes both
+ * processes from one: the smp conduit by fork, the udp conduit by a command. */
 #include <gasnetex.h>
 
 #include "../harness/active.h"

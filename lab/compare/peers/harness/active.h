@@ -1,10 +1,10 @@
-/* The figures of Active Messages, once for all peers in C. A peer defines, after it has included this
- * file:
+/* The figures of Active Messages, once for all peers in C. A peer defines, after it has included
+ * this file:
  *
  *   peer_supports(order)       NULL, or why it cannot do that
- *   peer_request(data, place)  one request to the other, as `session.order` says: with arguments from
- *                              `active.arguments`, or that data for the handler, or for that place
- *                              of the other's segment; it may wait
+ *   peer_request(data, place)  one request to the other, as `session.order` says: with arguments
+ *                              from `active.arguments`, or that data for the handler, or for that
+ *                              place of the other's segment; it may wait
  *   peer_ask()                 a request without arguments, for which the other calls active_asked
  *   peer_progress()            runs the handlers of what is there
  *   peer_free(turn)            before that request: has buffers of messages of before free again
@@ -20,8 +20,8 @@
  *   active_answered()                  for an answer
  *
  * Arguments are numbers of 32 bits; the first and the last carry the number of the message, as the
- * first and the last word of data do. Active messages may arrive in any order, so each number counts
- * once; a request without arguments is only counted.
+ * first and the last word of data do. Active messages may arrive in any order, so each number
+ * counts once; a request without arguments is only counted.
  *
  * Requests of long messages go to places that are used again. So the receiver answers each fourth
  * part of them, and the sender waits with the next round for that. When all have come the receiver
@@ -36,7 +36,7 @@
 #define ACTIVE_BUFFERS_BYTES ((size_t)256 << 10)
 #define ACTIVE_BUFFERS_MAX 64
 
-/* What a handler looks at: data, or the first and the last argument. */
+/* The message as a handler looks at it: data, or the first and the last argument. */
 struct message {
   const char *data;
   size_t bytes;
@@ -88,7 +88,7 @@ static inline char *numbered(uint64_t turn) {
   return data;
 }
 
-/* Whether it has the number of a message of this order that has not come yet. */
+/* True if it has the number of a message of this order that has not come yet. */
 static inline bool is_new(struct message message) {
   size_t size = session.order.size;
   uint64_t number = message.first;

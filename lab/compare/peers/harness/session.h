@@ -35,7 +35,7 @@ enum {
 /* The largest message. */
 #define MESSAGE_BYTES_MAX ((size_t)64 << 20)
 
-/* What an active message carries: arguments, data for the handler, data for a place. */
+/* The load of an active message: arguments, data for the handler, data for a place. */
 enum category { PLAIN, SHORT, MEDIUM, LONG };
 static const char *const categories[] = {"", "short", "medium", "long"};
 #define ARGUMENTS_MAX 16

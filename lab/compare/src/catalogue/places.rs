@@ -1,14 +1,14 @@
-//! Where programs, results and documents are.
+//! The places of programs, results and documents.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// Where programs are found.
+/// The directories in which programs are found.
 pub(crate) struct Places {
     /// The directory `compare` of a checkout.
     pub(crate) compare: PathBuf,
-    /// Where Cargo puts this workspace's programs.
+    /// The directory into which Cargo puts this workspace's programs.
     pub(crate) binaries: PathBuf,
 }
 
@@ -25,7 +25,7 @@ impl Places {
         })
     }
 
-    /// Where results of whole runs are kept.
+    /// The directory of results of whole runs.
     pub(crate) fn results(&self) -> PathBuf {
         self.compare.join("results")
     }
@@ -35,7 +35,7 @@ impl Places {
         self.compare.join("../../docs/comparison.md")
     }
 
-    /// Where programs are put that Cargo does not build.
+    /// The directory of programs that Cargo does not build.
     pub(crate) fn built(&self) -> PathBuf {
         self.binaries.join("peers")
     }

@@ -36,14 +36,14 @@ const QUEUE_BYTES: u32 = 4 << 20;
 const WAIT: Wait = Wait::millis(20_000);
 /// In which both ends are.
 const TAG: u64 = 7;
-/// Who sends.
+/// The end that sends.
 const SENDER: usize = 1;
 
 fn main() -> Result<()> {
     Session::open()?.run(Active::open)
 }
 
-/// What handlers and loops share.
+/// The state that handlers and loops share.
 struct State {
     category: Cell<Category>,
     size: Cell<usize>,

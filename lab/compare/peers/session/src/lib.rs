@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_micros(500);
 /// A stamp is the sender's number above this bit, and the message's below.
 const SENDER_SHIFT: u32 = 48;
 
-/// What an active message carries.
+/// The load of an active message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Category {
     /// Arguments of 32 bits.
@@ -147,7 +147,7 @@ impl Stamp {
     }
 }
 
-/// What came of an order of active messages.
+/// The result of an order of active messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Acted {
     /// [`now_ns`] before the first message.
@@ -181,8 +181,8 @@ pub trait Peer {
         bail!("no loans")
     }
 
-    /// Carries out an order of active messages, which have loops of their own. The receiver says that
-    /// it is `ready`.
+    /// Carries out an order of active messages, which have loops of their own. The receiver says
+    /// that it is `ready`.
     fn act(&mut self, _order: &Order, _ready: &mut dyn FnMut() -> Result<()>) -> Result<Acted> {
         bail!("no active messages")
     }
