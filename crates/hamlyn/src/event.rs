@@ -6,7 +6,8 @@ use std::fmt;
 
 use crate::peer::{LinkEnd, PeerIdentity, Undelivered};
 
-/// Whose messages wait in the memory that a receiver lends for those which it does not take.
+/// The way of messages that wait in the memory which their receiver lends for those that it does
+/// not take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Those of this program to the peer.

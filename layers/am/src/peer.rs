@@ -371,7 +371,7 @@ impl ServedTable {
         is_first
     }
 
-    /// How many empty replies were not told yet.
+    /// The number of empty replies that were not told yet.
     #[inline]
     pub(crate) fn credits_owed(&self) -> u32 {
         self.credits_owed

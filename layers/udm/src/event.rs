@@ -27,7 +27,7 @@ pub enum Event {
     Buffering {
         /// The number of the other node.
         node: u32,
-        /// Whose messages wait.
+        /// The way of these messages.
         direction: Direction,
         /// Bytes that wait there.
         waiting_bytes: u64,
@@ -38,7 +38,7 @@ pub enum Event {
     Drained {
         /// The number of the other node.
         node: u32,
-        /// Whose messages waited.
+        /// The way of these messages.
         direction: Direction,
     },
     /// Events came faster than they were asked for, and so many are not told.

@@ -47,8 +47,8 @@
 //! [`Udm::mode`] tells the two cases apart, and programs need not.
 //!
 //! **Bulk.** [`Udm::inject_bulk`] brings data of any length into the area of a node
-//! ([`UdmOptions::area_bytes`]), at a place that the sender names, and then runs a handler, which is
-//! told that place ([`Message::place`]).
+//! ([`UdmOptions::area_bytes`]), at a place that the sender names, and then runs a handler, which
+//! is told that place ([`Message::place`]).
 //!
 //! **Atomicity.** A handler runs in an atomic section, and so does what follows [`Udm::atomic`]: no
 //! other handler runs meanwhile. Outside of sections handlers run when the program polls, at the end

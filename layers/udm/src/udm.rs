@@ -127,8 +127,8 @@ impl<S: 'static, H: Host> Udm<S, H> {
         self.injecting(|endpoint, wait| endpoint.send(to, handler, bytes, wait))
     }
 
-    /// Brings data into the area of a node ([`UdmOptions::area_bytes`]), from `at` on, and injects a
-    /// message of words that runs its handler when all of them are there; the handler is told their
+    /// Brings data into the area of a node ([`UdmOptions::area_bytes`]), from `at` on, and injects
+    /// a message of words that runs its handler when all of them are there; the handler is told their
     /// place ([`Message::place`]). The data are the caller's again when it returns. They go as
     /// messages of 32 KiB at most, in order with all others of this node; each waits for room as
     /// [`Udm::inject`] does, and if one has found none in time, those before it are written there,
@@ -177,10 +177,10 @@ impl<S: 'static, H: Host> Udm<S, H> {
         }
     }
 
-    /// Words that a message to that node may have so that [`Udm::try_inject`] finds room for it now:
-    /// [`WORDS_MAX`](crate::WORDS_MAX), or none (`T 3`, the space available). Injects nothing, and
-    /// does not block; moves packets once if there is no room at first. An error if the node is gone
-    /// or refuses messages, or there is no such one.
+    /// Words that a message to that node may have so that [`Udm::try_inject`] finds room for it
+    /// now: [`WORDS_MAX`](crate::WORDS_MAX), or none (`T 3`, the space available). Injects nothing,
+    /// and does not block; moves packets once if there is no room at first. An error if the node is
+    /// gone or refuses messages, or there is no such one.
     pub fn space_available(&mut self, to: u32) -> Result<usize, InjectError> {
         self.context.space_available(to)
     }
