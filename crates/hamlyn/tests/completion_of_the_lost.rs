@@ -4,10 +4,11 @@
 use crate::support::{namespace, open};
 use hamlyn::engine::slot::Rights;
 use hamlyn::engine::terminus::{SendHandle, TerminusOptions};
+use hamlyn::host::process::Options;
 use hamlyn::one_sided::{CompletionCounter, InitiatorOptions, OperationError};
 use hamlyn::{
-    Completion, CompletionError, CompletionQueue, FenceError, Manager, Message, NewSlot, Session,
-    Source, Target, TrackError, Wait,
+    Completion, CompletionError, CompletionQueue, FenceError, Manager, ManagerOptions, Message,
+    NewSlot, Session, Source, Target, TrackError, Wait,
 };
 
 const LONG: Wait = Wait::millis(20_000);
@@ -51,7 +52,11 @@ fn operations_are_counted_though_the_target_is_gone() {
 fn completions_are_told_though_the_target_is_gone() {
     const MESSAGES: u64 = 400;
     let namespace = namespace();
-    let (target, sender) = (open(&namespace), open(&namespace));
+    // It lends no memory, so those wait that find no room in the ring.
+    let mut lends_none = Options::default().in_namespace(&namespace);
+    lends_none.buffer_bytes_per_peer = 0;
+    let target = hamlyn::open_with(lends_none, ManagerOptions::default()).unwrap();
+    let sender = open(&namespace);
     let area = target.session().allocate(4096).unwrap();
     let new = NewSlot::new(&area).rights(Rights::ALL);
     let slot = target.session().open_slot(new).unwrap();
