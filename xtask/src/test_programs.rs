@@ -122,7 +122,8 @@ fn build(root: &Path, logs: &Path, options: &[&str]) -> Result<Vec<Program>> {
     } else {
         options
     };
-    let output = Command::new(cargo())
+    let mut command = Command::new(cargo());
+    let output = without_cargo(&mut command)
         .args(["test", "--no-run", "--locked"])
         .arg("--message-format=json-render-diagnostics")
         .args(scope)
@@ -203,6 +204,23 @@ fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
+/// Without what cargo tells its children of the package that it runs. A build script that asks for
+/// these (that of `ring`) runs again when they change, and with it is built anew all that stands on
+/// it: by each program of tests that builds something.
+fn without_cargo(command: &mut Command) -> &mut Command {
+    for (name, _) in std::env::vars_os() {
+        let is_of_package = name.to_str().is_some_and(|name| {
+            ["CARGO_PKG_", "CARGO_MANIFEST_"]
+                .iter()
+                .any(|start| name.starts_with(start))
+        });
+        if is_of_package || name == "OUT_DIR" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 /// Runs them, so many at once.
 fn run_beside(programs: Vec<Program>, jobs: usize, bar: &ProgressBar) -> Result<Vec<Ended>> {
     let mut waiting = VecDeque::from(programs);
@@ -245,11 +263,10 @@ fn start(program: Program) -> Result<Running> {
         "cargo" => Command::new(cargo()),
         path => Command::new(path),
     };
-    command
+    without_cargo(&mut command)
         .args(&program.command[1..])
         .current_dir(&program.directory)
         .env("CARGO", cargo())
-        .env("CARGO_MANIFEST_DIR", &program.directory)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
