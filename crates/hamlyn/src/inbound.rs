@@ -176,6 +176,10 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
 
     fn take_out(&mut self, index: usize) -> Option<LinkId> {
         self.end_turn();
+        if let Some(rx_link) = self.rx_links.at(index) {
+            // A fence of the peer is to know what was taken.
+            rx_link.end.return_credit();
+        }
         let id = self.rx_links.remove_at(index);
         if let Some(id) = id {
             self.receiver.link_ended(id);
@@ -196,6 +200,12 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     pub(crate) fn next_log_news(&mut self) -> Option<(LinkId, LogNews)> {
         let mut rx_links = self.rx_links.iter_mut();
         rx_links.find_map(|rx_link| Some((rx_link.id, rx_link.end.log_news()?)))
+    }
+
+    /// All links are about to end: their peers are to know what was taken.
+    pub(crate) fn end_all(&mut self) {
+        self.end_turn();
+        self.rx_links.return_credit();
     }
 
     /// Returns all credit that is held back, and tells all peers that we are about to sleep. To be

@@ -105,6 +105,17 @@ pub struct Interface<H: Host> {
     host: H,
 }
 
+impl<H: Host> Drop for Interface<H> {
+    fn drop(&mut self) {
+        // The parent's links are not the child's to end.
+        if !self.is_forked() {
+            // It takes packets no more.
+            self.processor = None;
+            self.inbound.lock(|inbound| inbound.end_all());
+        }
+    }
+}
+
 pub use crate::message::Sending;
 pub use crate::queue::Queue;
 use crate::sending_half::SendingHalf;

@@ -183,10 +183,8 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
 
     /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.
     pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
-        if self.transmitter.is_waiting_for(id) {
-            self.tx_links.ended.note_unplaced(to);
-        }
-        self.tx_links.remove(id, to);
+        let may_be_placed = !self.transmitter.is_waiting_for(id);
+        self.tx_links.remove(id, to, may_be_placed);
         self.transmitter.link_ended(id);
     }
 
@@ -321,8 +319,9 @@ fn newly_refused<T: TransmitEnd>(route: &mut TxRoute<T>) -> Option<NewlyRefused>
 /// Of links that have ended: what a fence is to tell of them.
 #[derive(Default)]
 pub(crate) struct Ended {
-    /// Fences that had been answered when their link ended, and that were not reported yet; and
-    /// packets that were refused before, which those are told of that ask for this link alone.
+    /// Fences that had been answered when their link ended: all of a link whose peer had taken all
+    /// that was sent; and packets that were refused before, which those are told of that ask for
+    /// this link alone.
     answered: VecDeque<(LinkId, u64, NewlyRefused)>,
     /// Interfaces that were gone before they had taken all that was sent to them.
     unplaced: VecDeque<Destination>,
@@ -331,15 +330,28 @@ pub(crate) struct Ended {
     last: Option<(Option<Destination>, Header, Return)>,
 }
 
+/// No fence has a greater number.
+const ANY_FENCE: u64 = u64::MAX;
+
 /// Ended links that are remembered, each way.
 const ENDED_MAX: usize = 64;
 
 impl Ended {
-    fn note<T: TransmitEnd>(&mut self, route: &mut TxRoute<T>, to: Option<Destination>) {
+    /// A link has ended that led there. Not all is in its place if messages to it waited in the
+    /// queue.
+    fn note<T: TransmitEnd>(
+        &mut self,
+        route: &mut TxRoute<T>,
+        to: Option<Destination>,
+        may_be_placed: bool,
+    ) {
         let refused = newly_refused(route).unwrap_or_default();
-        if let Some(fence) = route.fence
-            && route.end.is_answered(fence) == Ok(true)
-        {
+        let is_placed = may_be_placed && route.end.is_all_taken();
+        let answered = match is_placed {
+            true => Some(ANY_FENCE),
+            false => (route.fence).filter(|&fence| route.end.is_answered(fence) == Ok(true)),
+        };
+        if let Some(fence) = answered {
             self.answered.truncate(ENDED_MAX - 1);
             let link = LinkId::from_bits(route.link);
             self.answered.push_front((link, fence, refused));
@@ -348,9 +360,15 @@ impl Ended {
             self.refused += refused.packets;
             self.last = Some((to, header, reason));
         }
-        if !route.end.is_all_taken() {
+        if !is_placed {
             self.note_unplaced(to);
         }
+    }
+
+    /// Whether the peer of that link had taken all that was sent when it ended.
+    fn is_placed(&self, link: LinkId) -> bool {
+        let mut answered = self.answered.iter();
+        answered.any(|&(ended, fence, _)| ended == link && fence == ANY_FENCE)
     }
 
     fn note_unplaced(&mut self, to: Option<Destination>) {
@@ -419,11 +437,11 @@ impl<T: TransmitEnd> TxRoutes<T> {
     }
 
     /// Nothing goes to this link any more, which led there; its end is dropped.
-    pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
+    fn remove(&mut self, id: LinkId, to: Option<Destination>, may_be_placed: bool) {
         if self.route(id).is_some()
             && let Some(mut route) = self.routes.take(id.index as usize)
         {
-            self.ended.note(&mut route, to);
+            self.ended.note(&mut route, to, may_be_placed);
             let next = |route: &mut TxRoute<T>| {
                 let returned = route.returned.pop_front();
                 returned.or_else(|| route.fetch_returned())
@@ -450,7 +468,11 @@ impl<T: TransmitEnd> TxRoutes<T> {
     /// Asks the peer of that link to say when it has taken what was sent so far
     /// ([`TransmitEnd::fence`]).
     pub(crate) fn fence(&mut self, link: LinkId) -> Result<u64, Unsent> {
-        let route = self.reach(link).ok_or(Unsent::Gone)?;
+        let Some(route) = self.reach(link) else {
+            // As if it had been asked in time.
+            let is_placed = self.ended.is_placed(link);
+            return is_placed.then_some(ANY_FENCE).ok_or(Unsent::Gone);
+        };
         route.end.fence().map_err(|reason| self.not_sent(reason))
     }
 
@@ -754,7 +776,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
                         self.broken.push((link, fault));
                         // What such a peer has reported is worth nothing, so it does not matter
                         // whither it led.
-                        self.remove(link, None);
+                        self.remove(link, None, false);
                     }
                 }
             }

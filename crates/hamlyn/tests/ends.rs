@@ -10,8 +10,8 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::stream::{Receiver, Sender, StreamOptions};
 use hamlyn::{
-    Host, Manager, ManagerOptions, Message, ReceiveError, SendError, Wait, datagram, group,
-    tagged_write,
+    FenceError, Host, Manager, ManagerOptions, Message, ReceiveError, SendError, Strategy, Wait,
+    datagram, group, tagged_write,
 };
 
 /// So much memory that the link is full before.
@@ -406,4 +406,54 @@ fn a_datagram_outlives_its_sender_without_its_reply_ticket() {
     assert_eq!(datagram.reply_ticket(), None);
     assert_eq!(datagram.sender(), None);
     drop(other);
+}
+
+/// A program that ends when it has what it waited for, as that of the README does: its sender's
+/// fence, put before or afterwards, finds that all is in its place.
+#[test]
+fn a_fence_to_a_program_that_has_ended_says_what_it_had_taken() {
+    for strategy in Strategy::ALL {
+        for (asks_before, length) in [true, false]
+            .into_iter()
+            .flat_map(|asks| [0, 8, 40, 300, 3_000, 30_000].map(|length| (asks, length)))
+        {
+            let namespace = namespace();
+            let host = Options::default().in_namespace(&namespace);
+            let options = ManagerOptions {
+                strategy,
+                ..Default::default()
+            };
+            let (here, there) = (
+                open(&namespace),
+                hamlyn::open_shared(host, options).unwrap(),
+            );
+            let mut inbox = datagram::Receiver::new(&there, 30_000).unwrap();
+            let outbox = datagram::Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
+            inbox.ready();
+            let data = vec![7; length];
+            outbox.send(&data, LONG).unwrap();
+            if asks_before {
+                // As it asks once more, this may be over.
+                let _ = outbox.fence(Wait::Poll);
+            }
+            assert_eq!(*inbox.recv(LONG).unwrap().unwrap(), *data);
+            drop((inbox, there));
+            assert_eq!(outbox.fence(LONG), Ok(()), "{strategy:?}, {length} bytes");
+            assert_eq!(here.fence(LONG), Ok(()));
+        }
+    }
+}
+
+/// One that ends without having taken what was sent does not have it.
+#[test]
+fn a_fence_to_a_program_that_took_nothing_names_it() {
+    let namespace = namespace();
+    let (here, there) = (open(&namespace), open(&namespace));
+    let mut inbox = datagram::Receiver::new(&there, 100).unwrap();
+    let outbox = datagram::Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
+    inbox.ready();
+    outbox.send(b"not taken", LONG).unwrap();
+    drop((inbox, there));
+    let fenced = outbox.fence(LONG);
+    assert!(matches!(fenced, Err(FenceError::PeerLost(_))), "{fenced:?}");
 }

@@ -13,9 +13,9 @@ impl<H: Host> Session<'_, H> {
     /// Waits until everything that was accepted before is in its place at all its receivers: each
     /// packet was deposited and counted there, or refused. An error names the packets that were
     /// refused since the fence before, or the peer that did not answer in time, or the peer that
-    /// was gone before it had taken everything; if several of these happened, the error names the
-    /// first, and the next fence the others. Bytes that were stored into attached regions are in
-    /// their place when their announcement is.
+    /// was gone before it had taken everything: one that ended after that needs no answer. If
+    /// several of these happened, the error names the first, and the next fence the others. Bytes
+    /// that were stored into attached regions are in their place when their announcement is.
     ///
     /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver
     /// answers when its interface takes packets: in its program's calls, or whenever with a network

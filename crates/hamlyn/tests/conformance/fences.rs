@@ -313,3 +313,62 @@ pub(crate) fn a_stopped_peer_is_named_and_no_other_waits(world: &World) {
         },
     ]);
 }
+
+/// A peer that has taken all may end its link before it sees that a fence asks. What it refused
+/// before is told, once.
+pub(crate) fn what_was_taken_before_the_end_is_fenced(world: &World) {
+    /// In the line, in one cell and in several, and in the arena where packets are that long.
+    const LENGTHS: [usize; 6] = [0, 8, 16, 40, 300, 1_000];
+    const ROOM: usize = 1_000;
+    world.run(&[
+        &|peer| {
+            let mut tags = peer.with(|manager| {
+                let room = (ROOM * LENGTHS.len()) as u64;
+                tagged_write::Receiver::<Host>::new(manager, room, 64).unwrap()
+            });
+            peer.put_ticket("ticket", &tags.ticket());
+            peer.get("sent");
+            for _ in LENGTHS {
+                let tag = peer.receive("a tag", |_, wait| tags.get_tag(wait));
+                let mut bytes = vec![0; LENGTHS[tag as usize]];
+                tags.area().read_at(tag * ROOM as u64, &mut bytes).unwrap();
+                assert_eq!(bytes, pattern(tag, bytes.len()));
+            }
+            peer.until("a refusal", |manager, _| {
+                manager.session().poll();
+                let count = tags.info().unwrap().refusals.count(Refusal::BadKey);
+                (count == 1).then_some(())
+            });
+            peer.with(|manager| {
+                let mut session = manager.session();
+                let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
+                links.into_iter().for_each(|link| session.disconnect(link));
+            });
+        },
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            let sender = |ticket: &Ticket| {
+                peer.with(|manager| tagged_write::Sender::grow(manager, ticket, GROW).unwrap())
+            };
+            let good = sender(&ticket);
+            let key = Key::from_bits(!ticket.key.to_bits());
+            let bad = sender(&Ticket { key, ..ticket });
+            peer.send(|_, _| bad.send(0, b"refused", 0, GROW)).unwrap();
+            for (tag, length) in (0_u64..).zip(LENGTHS) {
+                let (offset, data) = (tag * ROOM as u64, pattern(tag, length));
+                peer.send(|_, _| good.send(offset, &data, tag, GROW))
+                    .unwrap();
+            }
+            // While the peer ends the link, and when it has.
+            peer.put("sent", &[]);
+            last_refused(fence(peer, |wait| good.fence(wait)), 1);
+            peer.until("the end of the link", |manager, _| {
+                let mut session = manager.session();
+                session.poll();
+                session.peers().next().is_none().then_some(())
+            });
+            assert_eq!(fence(peer, |wait| good.fence(wait)), Ok(()));
+            assert_eq!(fence_all(peer), Ok(()));
+        },
+    ]);
+}

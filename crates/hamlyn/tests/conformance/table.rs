@@ -201,6 +201,7 @@ macro_rules! among_several {
         in_world! { $name, $layout, $strategy,
             independence::a_peer_that_takes_nothing_holds_up_no_other
             fences::a_stopped_peer_is_named_and_no_other_waits
+            fences::what_was_taken_before_the_end_is_fenced
         }
     };
 }

@@ -159,15 +159,21 @@ impl Outgoing {
         Ok((self.fence, true))
     }
 
-    /// Whether all that was sent is known to be taken.
+    /// Whether all packets that were sent are known to be taken. A fence that is last is none: a
+    /// peer that has taken all may have ended before it came to it.
     pub(crate) fn is_all_taken(&mut self) -> Result<bool, Unsent> {
         let sent = self.producer.sent();
+        let is_fence_last = self.fence == sent && (self.sent(), self.line.sent()) == self.fenced;
+        if is_fence_last && self.producer.has_returned(sent).map_err(unsent)? {
+            return Ok(true);
+        }
         // What lay in the line before a fence was taken before the fence.
-        let is_line_taken = self.line.sent() == self.fenced.1
+        let is_line_taken = !is_fence_last && self.line.sent() == self.fenced.1
             || self
                 .line
                 .is_all_taken(self.line_taken.load(Ordering::Acquire));
-        Ok(is_line_taken && self.producer.has_returned(sent).map_err(unsent)?)
+        let packets = sent - u64::from(is_fence_last && sent > 0);
+        Ok(is_line_taken && self.producer.has_returned(packets).map_err(unsent)?)
     }
 
     pub(crate) fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
