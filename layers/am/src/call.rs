@@ -9,6 +9,7 @@ use crate::dropped::Dropped;
 use crate::error::CallError;
 use crate::name::Name;
 use crate::peer::{EndpointId, Known};
+use crate::traffic::Traffic;
 use crate::wire::{ARGUMENTS_MAX, Category, Head, Kept, Place, Stamp};
 
 /// Result of a handler. The poll that ran it tells the first error when it has taken all messages
@@ -35,8 +36,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) stamp: Stamp,
     pub(crate) endpoint: EndpointId,
     pub(crate) state: AnswerState,
-    pub(crate) most_bytes: usize,
-    pub(crate) dropped: &'a Rc<Dropped>,
+    pub(crate) traffic: &'a Traffic,
 }
 
 /// The result of a handler, as far as the reply goes.
@@ -90,11 +90,12 @@ impl<'a> Reply<'a> {
     }
 
     /// Writes a reply to where it is kept.
+    #[inline]
     pub(crate) fn write(
         &self,
         kept: &mut Kept,
         source: EndpointId,
-        most_bytes: usize,
+        traffic: &Traffic,
     ) -> Result<(), CallError> {
         let Self {
             category,
@@ -110,6 +111,12 @@ impl<'a> Reply<'a> {
             let count = arguments.len();
             return Err(CallError::TooManyArguments { count });
         }
+        let most_bytes = traffic.options.medium_bytes_max as usize;
+        let head = Head::new(category, handler).of_endpoint(source.index);
+        if category == Category::Short {
+            kept.write_short(head, arguments);
+            return Ok(());
+        }
         if data.len() > most_bytes {
             let length_bytes = data.len();
             return Err(CallError::TooLong {
@@ -117,16 +124,11 @@ impl<'a> Reply<'a> {
                 most_bytes,
             });
         }
-        let head = Head::new(category, handler).of_endpoint(source.index);
-        if category == Category::Short {
-            kept.write_short(head, arguments);
-            return Ok(());
-        }
         let place = Place {
             offset,
             length_bytes: data.len() as u64,
         };
-        kept.write(head, arguments, place, data, None);
+        kept.write(head, arguments, place, data, None, &traffic.spares);
         Ok(())
     }
 }
@@ -157,7 +159,7 @@ impl Call<'_> {
 
     fn reply_by(&mut self, reply: Reply<'_>) -> Outcome {
         let answer = unanswered(&mut self.answer)?;
-        reply.write(answer.kept, answer.endpoint, answer.most_bytes)?;
+        reply.write(answer.kept, answer.endpoint, answer.traffic)?;
         answer.state = AnswerState::Replied;
         Ok(())
     }
@@ -172,7 +174,7 @@ impl Call<'_> {
             link,
             stamp: answer.stamp,
             endpoint: answer.endpoint,
-            dropped: answer.dropped.clone(),
+            dropped: Rc::clone(&answer.traffic.dropped),
             is_over: false,
         })
     }

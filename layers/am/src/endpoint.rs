@@ -469,13 +469,12 @@ impl<H: Host> Endpoint<H> {
         }
         let (mut node, mut session) = self.shared.enter()?;
         let State { peers, traffic, .. } = &mut node.state;
-        let most_bytes = traffic.options.medium_bytes_max as usize;
         let request = peers.request(to.link, to.stamp);
         let Some(request) = request.filter(|request| request.state == ServedState::Open) else {
             to.end();
             return Err(Error::Stale);
         };
-        reply.write(&mut request.answer, to.endpoint, most_bytes)?;
+        reply.write(&mut request.answer, to.endpoint, traffic)?;
         request.state = ServedState::Unsent;
         traffic.statistics.replies_sent += 1;
         traffic.again(to.link, Again::Answer(to.stamp), 0);

@@ -74,6 +74,7 @@ mod segment;
 mod send;
 mod serving;
 mod shared;
+mod spares;
 mod state;
 mod statistics;
 mod traffic;

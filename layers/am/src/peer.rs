@@ -1,18 +1,18 @@
 //! The peers of a node, one for each link: requests that are outstanding there, requests of theirs,
 //! and where answers go.
 
+use std::rc::Rc;
+
 use hamlyn::engine::memory::LinkId;
 use hamlyn::{Destination, Target};
 
 use crate::name::{Introduction, Name};
+use crate::spares::Spares;
 use crate::wire::{CREDITS_BYTES, Category, Kept, RECORDS, ROOM_BYTES, Stamp, list_message};
 use crate::writing::Delivery;
 
 /// Endpoints of a peer whose names are known, at a time: by the low bits of their numbers.
 const SOURCES: usize = 256;
-
-/// Records that keep the memory of a long message for the next one: those that are used first.
-const LONG_KEPT: usize = 4;
 
 /// An endpoint of this node: its number, and the use of that.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -165,10 +165,11 @@ pub(crate) struct Ended {
 pub(crate) struct Records {
     free: u32,
     records: Vec<Record>,
+    spares: Rc<Spares>,
 }
 
 impl Records {
-    fn new(uses: u8) -> Self {
+    fn new(uses: u8, spares: Rc<Spares>) -> Self {
         let record = || Record {
             state: RecordState::Free,
             uses,
@@ -184,6 +185,7 @@ impl Records {
         Self {
             free: (1 << RECORDS) - 1,
             records: (0..RECORDS).map(|_| record()).collect(),
+            spares,
         }
     }
 
@@ -230,12 +232,15 @@ impl Records {
     /// The same; the parts that the end of a request needs.
     #[inline]
     pub(crate) fn answered(&mut self, stamp: Stamp) -> Option<Answered> {
-        let record = self.get(stamp)?;
+        let record = self.records.get_mut(stamp.number())?;
+        if record.uses != stamp.uses() || record.state == RecordState::Free {
+            return None;
+        }
         if record.state != RecordState::Refused {
             record.uses = record.uses.wrapping_add(1) & 127;
         }
         record.state = RecordState::Free;
-        record.message.clear(stamp.number() < LONG_KEPT);
+        record.message.clear(&self.spares);
         let answered = Answered {
             endpoint: record.endpoint,
             translation: record.translation,
@@ -310,6 +315,7 @@ impl Served {
 #[derive(Debug)]
 pub(crate) struct ServedTable {
     requests: Vec<Served>,
+    spares: Rc<Spares>,
     /// Those that were answered by empty replies which were not told yet, a bit for each record;
     /// and how many.
     credits: u32,
@@ -319,7 +325,7 @@ pub(crate) struct ServedTable {
 }
 
 impl ServedTable {
-    fn new() -> Self {
+    fn new(spares: Rc<Spares>) -> Self {
         let served = || Served {
             state: ServedState::Never,
             uses: 0,
@@ -329,6 +335,7 @@ impl ServedTable {
         };
         Self {
             requests: (0..RECORDS).map(|_| served()).collect(),
+            spares,
             credits: 0,
             credits_owed: 0,
             credit_refusals: Pauses::default(),
@@ -358,11 +365,12 @@ impl ServedTable {
     /// Answers a request by an empty reply. True if no other one was to be told.
     #[inline]
     pub(crate) fn answer_empty(&mut self, stamp: Stamp) -> bool {
-        let Some(served) = self.get(stamp) else {
+        let served = self.requests.get_mut(stamp.number());
+        let Some(served) = served.filter(|served| served.is_of(stamp)) else {
             return false;
         };
         served.state = ServedState::Empty;
-        served.answer.clear(stamp.number() < LONG_KEPT);
+        served.answer.clear(&self.spares);
         let is_first = self.credits == 0;
         if is_first {
             self.credit_refusals = Pauses::default();
@@ -442,6 +450,7 @@ pub(crate) struct Peer {
     /// Data that were written into slots of it.
     pub(crate) delivery: Delivery,
     first_use: u8,
+    spares: Rc<Spares>,
 }
 
 /// Knowledge of a peer.
@@ -460,9 +469,13 @@ impl Peer {
     /// The requests that are outstanding there. Allocates the first time.
     #[inline]
     pub(crate) fn records(&mut self) -> &mut Records {
-        let first_use = self.first_use;
-        self.records
-            .get_or_insert_with(|| Box::new(Records::new(first_use)))
+        let Self {
+            records,
+            first_use,
+            spares,
+            ..
+        } = self;
+        records.get_or_insert_with(|| Box::new(Records::new(*first_use, Rc::clone(spares))))
     }
 
     /// A request that is outstanding there.
@@ -495,8 +508,8 @@ impl Peer {
     /// The requests of the peer. Allocates the first time.
     #[inline]
     pub(crate) fn served(&mut self) -> &mut ServedTable {
-        self.served
-            .get_or_insert_with(|| Box::new(ServedTable::new()))
+        let Self { served, spares, .. } = self;
+        served.get_or_insert_with(|| Box::new(ServedTable::new(Rc::clone(spares))))
     }
 }
 
@@ -540,7 +553,7 @@ fn is_newer(link: LinkId, other: LinkId) -> bool {
 }
 
 /// All peers, by the places of their links.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Peers {
     peers: Vec<Option<Box<Peer>>>,
     /// Those whose links ended, with what was outstanding.
@@ -550,13 +563,18 @@ pub(crate) struct Peers {
     /// The number of the own host, or 0.
     host: u32,
     first_use: u8,
+    spares: Rc<Spares>,
 }
 
 impl Peers {
-    pub(crate) fn new(host: u32) -> Self {
+    pub(crate) fn new(host: u32, spares: Rc<Spares>) -> Self {
         Self {
+            peers: Vec::new(),
+            gone: Vec::new(),
+            may_be_lost: false,
             host,
-            ..Self::default()
+            first_use: 0,
+            spares,
         }
     }
 
@@ -595,6 +613,7 @@ impl Peers {
             is_hinted: false,
             delivery: Delivery::default(),
             first_use: self.first_use,
+            spares: Rc::clone(&self.spares),
         });
         let before = self.peers[at].replace(peer);
         self.may_be_lost |= before.is_some();

@@ -146,8 +146,7 @@ fn call<'a>(
             stamp,
             endpoint,
             state: AnswerState::Nothing,
-            most_bytes: traffic.options.medium_bytes_max as usize,
-            dropped: &traffic.dropped,
+            traffic,
         }),
     }
 }

@@ -91,6 +91,7 @@ impl State {
                 request.place,
                 request.data,
                 introduction,
+                &self.traffic.spares,
             );
         }
         let target = mapped.target(mapped.is_any);
@@ -99,11 +100,11 @@ impl State {
         match session.try_send_message(terminus, target, stamp.bits(), bytes) {
             Ok(Some(_)) => {}
             Ok(None) => {
-                record.message.clear(false);
+                record.message.clear(&self.traffic.spares);
                 return Ok(Err(Blocked::Room));
             }
             Err(error) => {
-                record.message.clear(false);
+                record.message.clear(&self.traffic.spares);
                 return Err(match error {
                     SendError::PeerLost(lost) => lost.into(),
                     other => other.into(),

@@ -102,7 +102,9 @@ impl State {
             Ok(bytes) => {
                 let head = Head::new(Category::Tickets, 0);
                 let place = Place::default();
-                served.answer.write(head, &[], place, bytes, None);
+                served
+                    .answer
+                    .write(head, &[], place, bytes, None, &self.traffic.spares);
             }
             Err(reason) => {
                 let head = Head::new(Category::Return, 0).for_reason(reason.code());

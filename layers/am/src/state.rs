@@ -55,7 +55,7 @@ impl State {
         Self {
             endpoints: Endpoints::new(),
             bundles: Vec::new(),
-            peers: Peers::new(host),
+            peers: Peers::new(host, std::rc::Rc::clone(&traffic.spares)),
             traffic,
             transfers: Transfers::default(),
             wants_frame: Vec::new(),

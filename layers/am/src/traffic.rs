@@ -10,8 +10,9 @@ use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
 use crate::peer::{EndpointId, Pauses, Peer, Record, RecordState, ServedState};
+use crate::spares::Spares;
 use crate::statistics::Statistics;
-use crate::wire::Stamp;
+use crate::wire::{OVERHEAD_BYTES, RECORDS, Stamp};
 use crate::writing::Writing;
 
 /// A message to be sent again.
@@ -69,12 +70,15 @@ pub(crate) struct Traffic {
     /// The first error of a handler in this poll.
     pub(crate) failure: Option<CallError>,
     pub(crate) dropped: Rc<Dropped>,
+    pub(crate) spares: Rc<Spares>,
     pub(crate) statistics: Statistics,
 }
 
 impl Traffic {
     pub(crate) fn new(options: NodeOptions, dropped: Rc<Dropped>) -> Self {
+        let most_bytes = options.medium_bytes_max as usize + OVERHEAD_BYTES;
         Self {
+            spares: Rc::new(Spares::new(RECORDS, most_bytes)),
             options,
             retries: VecDeque::new(),
             owing: Vec::new(),

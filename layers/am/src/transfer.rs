@@ -7,6 +7,7 @@ use hamlyn::{Slot, Target};
 use crate::error::Reason;
 use crate::peer::EndpointId;
 use crate::returned::{Operation, ToReturn};
+use crate::spares::Spares;
 use crate::translation::Translation;
 use crate::wire::{Arguments, Category, Head, Kept, Place};
 use crate::writing::Writing;
@@ -148,7 +149,8 @@ impl Transfer {
         };
         let mut message = Kept::new();
         let head = Head::new(category, self.handler);
-        message.write(head, self.arguments.as_slice(), self.place, &[], None);
+        let (arguments, spares) = (self.arguments.as_slice(), &Spares::default());
+        message.write(head, arguments, self.place, &[], None, spares);
         ToReturn {
             operation,
             reason,

@@ -4,6 +4,8 @@
 //! The word has the handler, the number of arguments, the category and the number of the sender's
 //! endpoint. The stamp of a message travels as what a port calls its handler.
 
+use crate::spares::Spares;
+
 /// Most arguments of a message, of 32 bits each.
 pub const ARGUMENTS_MAX: usize = 16;
 /// Requests that a node may have outstanding over one link. With as many answers, a message of
@@ -24,8 +26,6 @@ pub(crate) const ROOM_BYTES: usize = WORD_BYTES + 4 * RECORDS;
 pub const NAME_BYTES: usize = 20 + INTRODUCTION_BYTES;
 /// A message of so many bytes lies in its record; a longer one in memory of its own.
 const INLINE_BYTES: usize = 128;
-/// Memory of a longer message that its record keeps for the next one.
-const KEPT_BYTES: usize = 4096;
 
 /// The number of a record, and the use of it: an answer has that of its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -358,7 +358,8 @@ impl Kept {
         self.length_bytes = short_bytes(count as u8) as u32;
     }
 
-    /// Keeps any message. Allocates for one that is longer than 128 bytes.
+    /// Keeps any message. One that is longer than 128 bytes takes a spare, or allocates.
+    #[inline(never)]
     pub(crate) fn write(
         &mut self,
         head: Head,
@@ -366,6 +367,7 @@ impl Kept {
         place: Place,
         data: &[u8],
         introduction: Option<&[u8; INTRODUCTION_BYTES]>,
+        spares: &Spares,
     ) {
         let head = match introduction {
             Some(_) => head.introduced(),
@@ -391,6 +393,9 @@ impl Kept {
             }
             return;
         }
+        if self.long.capacity() == 0 {
+            self.long = spares.take();
+        }
         self.long.clear();
         self.long.reserve_exact(length);
         for part in [&self.inline[..begun], place, data, introduction] {
@@ -398,11 +403,12 @@ impl Kept {
         }
     }
 
-    /// Forgets the message. The memory of a long one is kept for the next one, if it is one of few.
-    pub(crate) fn clear(&mut self, is_one_of_few: bool) {
+    /// Forgets the message; the memory of a long one is for the next one of its node.
+    #[inline]
+    pub(crate) fn clear(&mut self, spares: &Spares) {
         self.length_bytes = 0;
-        if self.long.capacity() > KEPT_BYTES && !is_one_of_few {
-            self.long = Vec::new();
+        if self.long.capacity() > 0 {
+            spares.put(std::mem::take(&mut self.long));
         }
     }
 }
@@ -434,8 +440,9 @@ mod tests {
             let category = CATEGORIES[category];
             let head = Head::new(category, handler).of_endpoint(source).for_reason(reason);
             let place = Place { offset, length_bytes: data.len() as u64 };
+            let spares = Spares::default();
             let mut kept = Kept::new();
-            kept.write(head, &arguments, place, &data, introduction.as_ref());
+            kept.write(head, &arguments, place, &data, introduction.as_ref(), &spares);
             let found = kept.head().unwrap();
             prop_assert_eq!((found.category(), found.handler()), (category, handler));
             prop_assert_eq!((found.source(), found.reason()), (source, reason));

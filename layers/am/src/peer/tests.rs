@@ -1,8 +1,12 @@
 use super::*;
 
+fn spares() -> Rc<Spares> {
+    Rc::new(Spares::default())
+}
+
 #[test]
 fn a_record_is_known_by_its_use() {
-    let mut records = Records::new(126);
+    let mut records = Records::new(126, spares());
     for _ in 0..300 {
         let (stamp, _) = records.next_free().unwrap();
         assert!(records.get(stamp).is_none(), "it is not taken yet");
@@ -26,7 +30,7 @@ fn a_record_is_known_by_its_use() {
 
 #[test]
 fn a_request_that_was_refused_uses_up_no_use() {
-    let (mut records, mut served) = (Records::new(5), ServedTable::new());
+    let (mut records, mut served) = (Records::new(5, spares()), ServedTable::new(spares()));
     for round in 0..3 {
         let (answered, _) = records.next_free().unwrap();
         records.take(answered);
@@ -55,7 +59,7 @@ fn owed(served: &ServedTable) -> Vec<Stamp> {
 
 #[test]
 fn a_request_is_admitted_once() {
-    let mut served = ServedTable::new();
+    let mut served = ServedTable::new(spares());
     let (first, second) = (Stamp::new(3, 9), Stamp::new(3, 10));
     assert!(served.admit(first).is_some());
     assert!(served.admit(first).is_none(), "its handler runs");
@@ -99,7 +103,7 @@ fn pauses_grow_and_end() {
 
 #[test]
 fn a_link_in_the_place_of_another_is_another_peer() {
-    let mut peers = Peers::default();
+    let mut peers = Peers::new(0, spares());
     let link = |generation| LinkId {
         index: 2,
         generation,

@@ -150,6 +150,76 @@ pub(crate) fn each_reason_comes_with_its_message(world: World) {
     });
 }
 
+/// The data of a medium are the caller's again when the call returns: whatever is written there then,
+/// the message arrives, is sent again and comes back as it was. At each length at which it is kept
+/// in another way.
+pub(crate) fn mediums_are_kept_as_they_were(mut world: World) {
+    world.options.medium_bytes_max = 64 << 10;
+    world.options.queue_bytes = 4 << 20;
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        let echo = |call: &mut hamlyn_am::Call<'_>, data: &[u8], arguments: &[u32]| {
+            call.reply_medium(ANSWER, data, arguments)
+        };
+        endpoint.on_medium(MEDIUM, echo)?;
+        let came = Backs::default();
+        let seen = Rc::clone(&came);
+        endpoint.on_medium(ANSWER, move |_, data, arguments| {
+            seen.borrow_mut().push(Back {
+                data: data.to_vec(),
+                ..back(Operation::Reply, Reason::BadTag, ANSWER, arguments)
+            });
+            Ok(())
+        })?;
+        if player.number == 0 {
+            let mut any = player.endpoint("any", Tag::Any);
+            any.on_medium(MEDIUM, echo)?;
+            return player.finish();
+        }
+        let backs = collect(&mut endpoint);
+        let to = player.map(&endpoint, 0, "server", TAG);
+        let most = endpoint.medium_bytes_max(&to)?;
+        // A record holds 128 bytes with the word and two arguments; up to 8 KiB are kept before
+        // they are sent. A first message has an introduction of 32 bytes.
+        let around = |bytes: usize| [bytes - 1, bytes, bytes + 1];
+        let bounds = [112 - 32, 112, 8192 - 16 - 32, 8192 - 16];
+        let mut lengths = [&[0, 1, most - 1, most][..], &bounds.map(around).concat()].concat();
+        lengths.retain(|&length| length <= most);
+        for (number, &length) in (1_u32..).zip(&lengths) {
+            let arguments = [number, length as u32];
+            let data: Vec<u8> = (0..length).map(|at| (at as u32 ^ number) as u8).collect();
+            let send = |over| {
+                let mut lent = data.clone();
+                let sent = endpoint.request_medium(over, MEDIUM, &lent, &arguments, LONG);
+                lent.fill(0xff);
+                sent
+            };
+            // It arrives, at once or when it is sent again with the key of any tag.
+            let any = player.map(&endpoint, 0, "any", TAG);
+            for over in [&to, &any] {
+                send(over)?;
+                player.serve_until("the reply", || !came.borrow().is_empty());
+                let expected = Back {
+                    data: data.clone(),
+                    ..back(Operation::Reply, Reason::BadTag, ANSWER, &arguments)
+                };
+                assert_eq!(std::mem::take(&mut *came.borrow_mut()), [expected]);
+            }
+            endpoint.unmap(any)?;
+            // It comes back, refused with both keys.
+            let wrong = player.map(&endpoint, 0, "server", Tag::new(8));
+            send(&wrong)?;
+            let expected = Back {
+                data: data.clone(),
+                ..back(Operation::RequestMedium, Reason::BadTag, MEDIUM, &arguments)
+            };
+            assert_eq!(take(player, &endpoint, &backs), [expected]);
+            endpoint.unmap(wrong)?;
+        }
+        player.finish()
+    });
+}
+
 /// An endpoint that nobody polls, while its node polls another: its queue is full, its senders try
 /// again, and give up when they were told to.
 pub(crate) fn congestion_ends(mut world: World) {

@@ -23,6 +23,7 @@ in_every_place! {
     bulk::the_end_of_a_node_returns_transfers,
     bulk::a_transfer_without_a_credit_ends_with_its_receiver,
     returns::each_reason_comes_with_its_message,
+    returns::mediums_are_kept_as_they_were,
     returns::congestion_ends,
     returns::a_full_queue_loses_nothing,
     returns::the_end_of_a_peer_returns_what_it_has,
