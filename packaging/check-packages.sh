@@ -22,7 +22,7 @@ tools=ca-certificates,gcc,g++,libc6-dev,cmake,make,pkg-config,iproute2,man-db,ba
 ls "$packages"/*.deb >/dev/null 2>&1 || { echo "check-packages.sh: no Debian packages in $packages: make them first (make dist)" >&2; exit 1; }
 if command -v lintian >/dev/null; then
     echo "== lintian"
-    lintian --fail-on error --suppress-tags initial-upload-closes-no-bugs "$packages"/*.deb
+    lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.deb
 else
     echo "SKIPPED: no lintian (apt-get install lintian), which looks for what Debian would refuse"
 fi
