@@ -103,7 +103,10 @@ wheel: tools tool-venv
 	cd faces/python; $$room/bin/maturin build --release --locked --quiet --interpreter $$room/bin/python --out $(CURDIR)/target/wheels
 
 # Debian packages, under target/packages.
-packages: library am udm build splitc
+packages: tools
+	@echo "== building all that the packages have (release)"
+	@# In one call, so that what they share is built once.
+	$(CARGO) build --release --locked -p hamlyn-c -p hamlyn-am-c -p hamlyn-udm-c -p hamlyn-cli -p hamlyn-splitcc -p hamlyn-splitc-c
 	@if ! command -v dpkg-shlibdeps >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "== installing dpkg-dev, to make packages"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq dpkg-dev; fi
 	@echo "== Debian packages"
