@@ -3,8 +3,8 @@
 #
 #   check-archives.sh DIRECTORY-OF-DIST WORK
 #
-# The source archive is unpacked and built; programs of the README are built against the crates alone. Both are without
-# optimisation, and without a network: dependencies come from cargo's own store, which a build of the tree has filled.
+# The source archive is unpacked and built; a program is built against the crates alone. Both are without optimisation,
+# and without a network: dependencies come from cargo's own store, which a build of the tree has filled.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: check-archives.sh DIRECTORY-OF-DIST WORK" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -50,9 +50,9 @@ listening=
 rm -rf "$work/source"
 
 if has '*.crate'; then
-    echo "== the crates: the programs of the README"
+    echo "== the crates: a program"
     rm -rf "$work/crates" "$work/program"
-    mkdir -p "$work/crates" "$work/program/src/bin"
+    mkdir -p "$work/crates" "$work/program/src"
     for crate in "$dist"/*.crate; do tar -C "$work/crates" -xmzf "$crate"; done
     for file in LICENSE-APACHE LICENSE-MIT Cargo.toml; do
         for crate in "$work/crates"/*; do [ -s "$crate/$file" ] || fail "$(basename "$crate") has no $file"; done
@@ -64,18 +64,17 @@ if has '*.crate'; then
             printf '%s = { path = "%s" }\n' "$name" "$crate"
         done
     } > "$work/program/Cargo.toml"
-    for number in 1 2; do
-        awk -v wanted=$number '/^```rust/ { number++; inside = number == wanted; next } /^```/ { inside = 0 } inside' "$root/README.md" > "$work/program/src/bin/program$number.rs"
-    done
+    # It is the example that also programs in C and in Python are (use-packages.sh).
+    sed 's/^use hamlyn_examples::Outcome;/type Outcome = Result<(), Box<dyn std::error::Error>>;/' "$root/examples/src/bin/log.rs" > "$work/program/src/main.rs"
     # The dependencies of our lock file: the newest ones need not be in the store.
     cp "$root/Cargo.lock" "$work/program/"
-    (cd "$work/program" && $CARGO build --quiet --offline 2> "$work/program.log") || { cat "$work/program.log" >&2; fail "the programs of the README cannot be built with the crates"; }
-    timeout 60 "$CARGO_TARGET_DIR/debug/program1" > "$work/received" &
+    (cd "$work/program" && $CARGO build --quiet --offline 2> "$work/program.log") || { cat "$work/program.log" >&2; fail "a program cannot be built with the crates"; }
+    timeout 60 "$CARGO_TARGET_DIR/debug/program" collect > "$work/collected" &
     listening=$!
-    timeout 60 "$CARGO_TARGET_DIR/debug/program2" || fail "a program of the README, built with the crates, cannot send"
-    wait $listening || fail "a program of the README, built with the crates, cannot receive"
+    echo "from the crates" | timeout 60 "$CARGO_TARGET_DIR/debug/program" send || fail "a program that was built with the crates cannot send"
+    wait $listening || fail "a program that was built with the crates cannot receive"
     listening=
-    [ "$(cat "$work/received")" = hello ] || fail "a program of the README received $(cat "$work/received")"
+    [ "$(cat "$work/collected")" = "from the crates" ] || fail "a program that was built with the crates received $(cat "$work/collected")"
 else
     echo "SKIPPED: no crates in $dist, so none is used"
 fi
