@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-am install-udm install-command am udm splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-am compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-am install-udm install-command am udm splitc wheel packages dist book bench instructions compare compare-network compare-one-sided compare-locks compare-am compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -103,21 +103,35 @@ wheel: tools tool-venv
 	cd faces/python; $$room/bin/maturin build --release --locked --quiet --interpreter $$room/bin/python --out $(CURDIR)/target/wheels
 
 # Debian packages, under target/packages.
-packages: library build splitc
+packages: tools
+	@echo "== building all that the packages have (release)"
+	@# In one call, so that what they share is built once.
+	$(CARGO) build --release --locked -p hamlyn-c -p hamlyn-am-c -p hamlyn-udm-c -p hamlyn-cli -p hamlyn-splitcc -p hamlyn-splitc-c
 	@if ! command -v dpkg-shlibdeps >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "== installing dpkg-dev, to make packages"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq dpkg-dev; fi
 	@echo "== Debian packages"
 	rm -rf target/packages
 	packaging/deb.sh target/packages
 
-# They are installed, used and purged in a fresh root of Debian: needs root, and a network once (docs/install.md).
+# What a release publishes, under target/dist with SHA256SUMS: source archive, crates, Python wheels, Debian packages. Of what is
+# committed; `make dist ALLOW_DIRTY=1` tries it out before. Wheels need maturin and zig, from PyPI once.
+dist: export ALLOW_DIRTY := $(ALLOW_DIRTY)
+dist: tools tool-venv
+	@if command -v dpkg-deb >/dev/null; then $(MAKE) packages; \
+	else echo "SKIPPED: no dpkg-deb: Debian packages are made on Debian and its like only"; rm -rf target/packages; fi
+	packaging/dist.sh target/dist target/packages
+
+# What `make dist` makes is checked and used: archives, crates and wheels here, packages and a wheel in a fresh root of Debian, which needs
+# root, and a network once (docs/install.md).
 check-packages:
-	@if [ "$$(id -u)" != 0 ]; then echo "SKIPPED: a fresh root of Debian can be made by root only: packages are not checked"; \
-	elif ! command -v apt-get >/dev/null; then echo "SKIPPED: no apt-get: packages are checked on Debian and its like only"; \
-	else \
-	  command -v debootstrap >/dev/null && command -v lintian >/dev/null || { echo "== installing debootstrap and lintian, to check packages"; \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq debootstrap lintian || true; }; \
-	  $(MAKE) packages wheel && packaging/check-packages.sh target/packages target/check-packages target/wheels; fi
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  { command -v debootstrap && command -v lintian && command -v musl-gcc; } >/dev/null || { echo "== installing debootstrap, lintian and musl-tools, to check packages"; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq debootstrap lintian musl-tools || true; }; fi
+	$(MAKE) dist
+	packaging/check-archives.sh target/dist target/check-packages
+	@if [ "$$(id -u)" != 0 ]; then echo "SKIPPED: a fresh root of Debian can be made by root only: Debian packages are not checked"; \
+	elif ! command -v apt-get >/dev/null; then echo "SKIPPED: no apt-get: Debian packages are checked on Debian and its like only"; \
+	else packaging/check-packages.sh target/dist target/check-packages; fi
 
 # The book, in target/book: all documents, with the pages of rustdoc and Doxygen beside them. Once its tools are there, no network is
 # used, neither to make it nor to read it.

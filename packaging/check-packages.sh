@@ -1,18 +1,17 @@
 #!/bin/sh
-# Installs the Debian packages into a fresh root, uses them there as their users would, purges them, and compares the root with
-# what it was before:
+# Installs the Debian packages and the Python wheel of what `make dist` made into a fresh root, uses them there as their users would,
+# purges them, and compares the root with what it was before:
 #
-#   check-packages.sh DIRECTORY-OF-PACKAGES WORK [WHEEL-DIRECTORY]
+#   check-packages.sh DIRECTORY-OF-DIST WORK
 #
 # The root is a minimal Debian of the release and from the mirror of this machine, made once with debootstrap and kept as an
 # archive in WORK. Each run unpacks it anew, in namespaces of its own, so nothing stays mounted however this ends. Needs root.
 set -eu
-[ $# = 2 ] || [ $# = 3 ] || { echo "usage: check-packages.sh DIRECTORY-OF-PACKAGES WORK [WHEEL-DIRECTORY]" >&2; exit 2; }
+[ $# = 2 ] || { echo "usage: check-packages.sh DIRECTORY-OF-DIST WORK" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 packages=$(cd "$1" && pwd)
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
-wheels=${3:-}
 [ "$(id -u)" = 0 ] || { echo "check-packages.sh: a fresh root can be made by root only" >&2; exit 1; }
 . /etc/os-release
 release=${VERSION_CODENAME:?}
@@ -20,9 +19,10 @@ base=$work/base-$ID-$release.tar
 # What users of the packages have: compilers, CMake, pkg-config, Python; and ip, for the demonstration's hosts.
 tools=ca-certificates,gcc,g++,libc6-dev,cmake,make,pkg-config,iproute2,man-db,bash-completion,python3,python3-venv,python3-pip
 
+ls "$packages"/*.deb >/dev/null 2>&1 || { echo "check-packages.sh: no Debian packages in $packages: make them first (make dist)" >&2; exit 1; }
 if command -v lintian >/dev/null; then
     echo "== lintian"
-    lintian --fail-on error --suppress-tags initial-upload-closes-no-bugs "$packages"/*.deb
+    lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.deb
 else
     echo "SKIPPED: no lintian (apt-get install lintian), which looks for what Debian would refuse"
 fi
@@ -48,14 +48,15 @@ trap 'exit 1' HUP INT TERM
 tar -C "$fresh" -xf "$base"
 mkdir "$fresh/packages" "$fresh/programs"
 cp "$packages"/*.deb "$fresh/packages/"
-cp -R "$root/examples/c" "$root/examples/python" "$fresh/programs/"
+cp -R "$root/examples/c" "$root/examples/python" "$root/examples/am" "$root/examples/udm" "$fresh/programs/"
+cp "$root/faces/udm/tests/programs/installed.c" "$fresh/programs/udm/"
 # The program of docs/split-c.md.
 sed -n '/^```c$/,/^```$/p' "$root/docs/split-c.md" | sed -e 1d -e '/^```$/,$d' > "$fresh/programs/sum.sc"
 cp -R "$root/faces/c/tests/programs/installed.c" "$root/faces/c/tests/programs/installed.cpp" "$root/faces/c/tests/programs/cmake" "$fresh/programs/"
-if [ -n "$wheels" ] && ls "$wheels"/*.whl >/dev/null 2>&1; then
-    cp "$wheels"/*.whl "$fresh/packages/"
+if ls "$packages"/*.whl >/dev/null 2>&1; then
+    cp "$packages"/*.whl "$fresh/packages/"
 else
-    echo "SKIPPED: no Python wheel${wheels:+ in $wheels}, so none is installed"
+    echo "SKIPPED: no Python wheel in $packages, so none is installed"
 fi
 install -m 755 "$root/packaging/use-packages.sh" "$fresh/programs/"
 

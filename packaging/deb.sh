@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Debian packages libhamlyn0, libhamlyn-dev, hamlyn and hamlyn-splitc from what `make library build splitc` has built:
+# Makes the Debian packages of the libraries, of the command and of Split-C from what `make library am udm build splitc` has built:
 #
 #   deb.sh DIRECTORY
 #
@@ -17,8 +17,8 @@ to=$(cd "$1" && pwd)
 for tool in dpkg-deb dpkg-shlibdeps; do
     command -v $tool >/dev/null || { echo "deb.sh: no $tool: packages can be made where there is dpkg-dev (apt-get install dpkg-dev)" >&2; exit 1; }
 done
-for file in libhamlyn_c.a hamlyn splitcc libsplitc.so; do
-    [ -f "$TARGET/$file" ] || { echo "deb.sh: no $TARGET/$file: build it first (make library build splitc)" >&2; exit 1; }
+for file in libhamlyn_c.a libhamlyn_am_c.a libhamlyn_udm_c.a hamlyn splitcc libsplitc.so; do
+    [ -f "$TARGET/$file" ] || { echo "deb.sh: no $TARGET/$file: build it first (make library am udm build splitc)" >&2; exit 1; }
 done
 
 upstream=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)
@@ -35,20 +35,29 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 umask 022
 # Others than root make packages, too: the archives say that root owns everything.
-stage=$work/stage lib=$work/libhamlyn$soversion dev=$work/libhamlyn-dev bin=$work/hamlyn splitc=$work/hamlyn-splitc
+bin=$work/hamlyn splitc=$work/hamlyn-splitc
 
-"$root/faces/c/packaging/install.sh" "$TARGET/libhamlyn_c.a" "$upstream" /usr "$stage" "/$libdir"
+# A library, hamlyn or hamlyn_am or hamlyn_udm, with what compiles with it: the trees of libNAMEn and libNAME-dev.
+library() {
+    name=$1 face=$2
+    package=lib$(echo "$name" | tr _ -)
+    stage=$work/stage-$name lib=$work/$package$soversion dev=$work/$package-dev
+    LIBRARY=$name FACE=$root/$face "$root/faces/c/packaging/install.sh" "$TARGET/lib${name}_c.a" "$upstream" /usr "$stage" "/$libdir"
 
-# The shared library
-mkdir -p "$lib/$libdir"
-cp -a "$stage/$libdir"/libhamlyn.so.* "$lib/$libdir/"
-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$lib/$libdir/libhamlyn.so.$upstream"
+    mkdir -p "$lib/$libdir" "$lib/DEBIAN"
+    cp -a "$stage/$libdir/lib$name".so.* "$lib/$libdir/"
+    strip --strip-unneeded --remove-section=.comment --remove-section=.note "$lib/$libdir/lib$name.so.$upstream"
+    echo "lib$name $soversion $package$soversion (>= $upstream)" > "$lib/DEBIAN/shlibs"
+    echo "activate-noawait ldconfig" > "$lib/DEBIAN/triggers"
 
-# What compiles with it
-mkdir -p "$dev/$libdir"
-cp -a "$stage/usr/include" "$dev/usr/"
-cp -a "$stage/$libdir/libhamlyn.so" "$stage/$libdir/libhamlyn.a" "$stage/$libdir/pkgconfig" "$stage/$libdir/cmake" "$dev/$libdir/"
-strip --strip-debug --enable-deterministic-archives "$dev/$libdir/libhamlyn.a"
+    mkdir -p "$dev/$libdir"
+    cp -a "$stage/usr/include" "$dev/usr/"
+    cp -a "$stage/$libdir/lib$name.so" "$stage/$libdir/lib$name.a" "$stage/$libdir/pkgconfig" "$stage/$libdir/cmake" "$dev/$libdir/"
+    strip --strip-debug --enable-deterministic-archives "$dev/$libdir/lib$name.a"
+}
+library hamlyn faces/c
+library hamlyn_am faces/am
+library hamlyn_udm faces/udm
 
 # The command
 "$root/packaging/command.sh" "$TARGET/hamlyn" /usr "$bin"
@@ -121,21 +130,31 @@ mkdir "$work/debian"
 printf 'Source: hamlyn\n\nPackage: hamlyn\nArchitecture: any\n' > "$work/debian/control"
 shared() { (cd "$work" && dpkg-shlibdeps -O "$@" 2>/dev/null | sed -n 's/^shlibs:Depends=//p'); }
 
-mkdir -p "$lib/DEBIAN"
-echo "libhamlyn $soversion libhamlyn$soversion (>= $upstream)" > "$lib/DEBIAN/shlibs"
-echo "activate-noawait ldconfig" > "$lib/DEBIAN/triggers"
+# The two packages of a library: its summary, and what the first and the second have.
+finish_library() {
+    name=$1 summary=$2 about=$3 base=lib$(echo "$1" | tr _ -)
+    finish "$base$soversion" "$work/$base$soversion" libs "$(shared "$work/$base$soversion/$libdir/lib$name.so.$upstream")" \
+        "$summary" "$about
+This package has the shared library."
+    finish "$base-dev" "$work/$base-dev" libdevel "$base$soversion (= $version), libc6-dev" \
+        "$summary (development files)" "$about
+This package has the headers for C and C++, the static library, and what
+pkg-config and CMake want."
+}
 what="Hamlyn is a network interface in software: programs that do not trust each
 other exchange messages at memory speed, on one host without a kernel call
 or a broker, across hosts encrypted over UDP. The sender names the place in
 the receiver's memory, and a key guards it.
 ."
-finish libhamlyn$soversion "$lib" libs "$(shared "$lib/$libdir/libhamlyn.so.$upstream")" \
-    "protected messages between programs at memory speed" "$what
-This package has the shared library."
-finish libhamlyn-dev "$dev" libdevel "libhamlyn$soversion (= $version), libc6-dev" \
-    "protected messages between programs (development files)" "$what
-This package has the headers for C and C++, the static library, and what
-pkg-config and CMake want."
+finish_library hamlyn "protected messages between programs at memory speed" "$what"
+finish_library hamlyn_am "Active Messages II over protected messages" "Active Messages call a handler of the receiver, which may answer. Programs
+open endpoints with tags; a message that cannot be delivered comes back to
+its sender. Names and numbers are those of AMUDP and AMMPI.
+."
+finish_library hamlyn_udm "User Direct Messaging and C Region Library" "User Direct Messaging calls a handler that extracts its message, and lets a
+program hold messages off in atomic sections. The C Region Library shares
+memory in software over it.
+."
 finish hamlyn "$bin" net "$(shared "$bin/usr/bin/hamlyn")" \
     "protected messages between programs (command)" "$what
 This package has the command, which shows, measures and traces it, makes

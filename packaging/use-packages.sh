@@ -14,7 +14,9 @@ echo "== installed"
 dpkg -i /packages/*.deb > /tmp/dpkg.log 2>&1 || { cat /tmp/dpkg.log >&2; fail "the packages cannot be installed"; }
 dpkg --audit | grep . && fail "dpkg finds a package that is not whole"
 hamlyn --version
-ldconfig -p | grep -q 'libhamlyn\.so\.0 ' || fail "the loader does not know libhamlyn.so.0"
+for library in libhamlyn libhamlyn_am libhamlyn_udm; do
+    ldconfig -p | grep -q "$library\.so\.0 " || fail "the loader does not know $library.so.0"
+done
 
 echo "== a program, by pkg-config"
 cd /programs
@@ -30,6 +32,28 @@ echo "== programs, by CMake"
 cmake -S cmake -B /tmp/build -DSOURCES=/programs -DWANTED=0.1 > /tmp/cmake.log 2>&1 && cmake --build /tmp/build >> /tmp/cmake.log 2>&1 \
     || { cat /tmp/cmake.log >&2; fail "CMake does not find the library, or cannot build with it"; }
 for program in shared_c shared_cpp static_c; do works /tmp/build/$program; done
+
+echo "== Active Messages"
+cc -Wall -Werror am/hello.c -o /tmp/hello $(pkg-config --cflags --libs hamlyn_am)
+/tmp/hello serve &
+server=$!
+said=$(/tmp/hello ask 20 22) || fail "a program of Active Messages cannot ask another"
+[ "$said" = 42 ] || fail "Active Messages add 20 and 22 to $said"
+wait $server || fail "a program of Active Messages cannot answer another"
+cc -Wall -Werror am/table.c -o /tmp/table $(pkg-config --cflags hamlyn_am) -Wl,-Bstatic -lhamlyn_am -Wl,-Bdynamic $(pkg-config --static --libs hamlyn_am | sed 's/-lhamlyn_am//')
+hamlyn run -n 3 /tmp/table 1000 > /tmp/table.log || fail "a job of Active Messages fails"
+grep -qx "3 processes added 1000 each: 3000" /tmp/table.log || fail "a job of Active Messages says $(cat /tmp/table.log)"
+
+echo "== User Direct Messaging and CRL"
+cc -Wall -Werror udm/installed.c -o /tmp/udm $(pkg-config --cflags --libs hamlyn_udm)
+/tmp/udm || fail "a program of User Direct Messaging and CRL ends with $?"
+cc -Wall -Werror udm/census.c -o /tmp/census $(pkg-config --cflags hamlyn_udm) -Wl,-Bstatic -lhamlyn_udm -Wl,-Bdynamic $(pkg-config --static --libs hamlyn_udm | sed 's/-lhamlyn_udm//')
+hamlyn run -n 3 /tmp/census 1000 > /tmp/census.log || fail "a job of User Direct Messaging fails"
+said=$(awk -F: '{ sum += $NF } END { print sum }' /tmp/census.log)
+[ "$said" = 3000 ] || fail "a job of User Direct Messaging counts $said of 3000 throws"
+cc -Wall -Werror udm/relax.c -o /tmp/relax $(pkg-config --cflags --libs hamlyn_udm) -lm
+hamlyn run -n 3 /tmp/relax 4 > /tmp/relax.log || fail "a job of CRL fails"
+[ "$(grep -c '^.*piece [0-2] ends at' /tmp/relax.log)" = 3 ] || fail "a job of CRL says $(cat /tmp/relax.log)"
 
 echo "== the demonstration"
 hamlyn demo > /tmp/demo.log 2>&1 || { cat /tmp/demo.log >&2; fail "hamlyn demo failed"; }
@@ -65,9 +89,9 @@ if ls /packages/*.whl > /dev/null 2>&1; then
     # A folder for it, and the interpreter of Debian: no other package is there.
     export PYTHONDONTWRITEBYTECODE=1
     python3 -m venv --without-pip /tmp/venv
-    for wheel in /packages/*.whl; do
-        python3 -m pip --python /tmp/venv/bin/python install --quiet --no-index --no-deps "$wheel" || fail "$wheel cannot be installed"
-    done
+    # Of all wheels pip takes the one for this interpreter and this C library.
+    python3 -m pip --python /tmp/venv/bin/python install --quiet --no-index --no-deps --find-links /packages hamlyn \
+        || fail "no wheel can be installed: $(ls /packages/*.whl)"
     /tmp/venv/bin/python -c 'import hamlyn; print("hamlyn", hamlyn.__version__)' || fail "the wheel cannot be imported"
     export HAMLYN_NAMESPACE=wheel
     /tmp/venv/bin/python /programs/python/log.py collect > /tmp/collected &

@@ -9,7 +9,7 @@
 # Cargo cannot make the shared library that is installed: it hands the linker a list of symbols of its own, and linkers refuse
 # to join that with versions of symbols (decision 0041). So the system's compiler links it, from the archive.
 #
-# Refused: an undefined symbol, a relative PREFIX. Of other symbols than hamlyn_* none is exported, nor global in the archive.
+# Refused: an undefined symbol, an executable stack, a relative PREFIX. Of other symbols than hamlyn_* none is exported, nor global in the archive.
 set -eu
 
 usage() {
@@ -36,10 +36,20 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
+# Members with debug information alone (.dwo, of `split-debuginfo`) do not say that they run without an executable stack, so linkers
+# would give programs one.
+cp "$archive" "$work/code.a"
+$AR t "$archive" | { grep '\.dwo$' || true; } | xargs -r $AR dD "$work/code.a"
+archive=$work/code.a
+
 # Everything that no exported function reaches is left out.
 $CC -shared -o "$work/lib$library.so" -Wl,-soname,"$soname" -Wl,--version-script="$face/packaging/$library.map" \
     -Wl,--whole-archive "$archive" -Wl,--no-whole-archive -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--no-undefined \
     -Wl,--as-needed $native_libraries
+if readelf -lW "$work/lib$library.so" | grep -q 'GNU_STACK.*RWE'; then
+    echo "install.sh: lib$library.so would have an executable stack: a member of $1 does not say that it needs none" >&2
+    exit 1
+fi
 
 # The archive that is installed is one object, of which only our symbols are global: two archives of Rust libraries can be
 # linked into one program, and no program comes to depend on what is inside. The compiler's notes to itself, which only
