@@ -117,11 +117,12 @@ def test_links_that_are_not_there() -> None:
             other.manager.close()
             while me.next_event(WAIT).kind != "peer_left":
                 pass
+            # It had taken all that was sent to it.
             for link in (peer, target):
+                me.interface.fence_link(link, WAIT)
+                await me.interface.fence_link_async(link)
                 with pytest.raises(hamlyn.PeerGone):
-                    me.interface.fence_link(link, WAIT)
-                with pytest.raises(hamlyn.PeerGone):
-                    await me.interface.fence_link_async(link)
+                    me.interface.send_msg(target, b"lost", timeout=WAIT)
             me.interface.fence_link(one.peer, WAIT)
             # What another manager calls by the same number.
             with hamlyn.open() as third, pytest.raises(hamlyn.PeerGone):
