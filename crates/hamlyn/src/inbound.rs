@@ -204,7 +204,6 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
 
     /// All links are about to end: their peers are to know what was taken.
     pub(crate) fn end_all(&mut self) {
-        self.end_turn();
         self.rx_links.return_credit();
     }
 

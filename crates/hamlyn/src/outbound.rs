@@ -365,7 +365,7 @@ impl Ended {
         }
     }
 
-    /// Whether the peer of that link had taken all that was sent when it ended.
+    /// True if the peer of that link had taken all that was sent when it ended.
     fn is_placed(&self, link: LinkId) -> bool {
         let mut answered = self.answered.iter();
         answered.any(|&(ended, fence, _)| ended == link && fence == ANY_FENCE)

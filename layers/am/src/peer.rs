@@ -168,6 +168,14 @@ pub(crate) struct Records {
     spares: Rc<Spares>,
 }
 
+impl Record {
+    /// True if it is not free, and in that use.
+    #[inline]
+    fn is_of(&self, stamp: Stamp) -> bool {
+        self.uses == stamp.uses() && self.state != RecordState::Free
+    }
+}
+
 impl Records {
     fn new(uses: u8, spares: Rc<Spares>) -> Self {
         let record = || Record {
@@ -212,15 +220,13 @@ impl Records {
     #[inline]
     pub(crate) fn get(&mut self, stamp: Stamp) -> Option<&mut Record> {
         let record = self.records.get_mut(stamp.number())?;
-        let is_it = record.uses == stamp.uses() && record.state != RecordState::Free;
-        is_it.then_some(record)
+        record.is_of(stamp).then_some(record)
     }
 
     /// The same, to be looked at.
     pub(crate) fn peek(&self, stamp: Stamp) -> Option<&Record> {
         let record = self.records.get(stamp.number())?;
-        let is_it = record.uses == stamp.uses() && record.state != RecordState::Free;
-        is_it.then_some(record)
+        record.is_of(stamp).then_some(record)
     }
 
     /// Frees a record. Its use is over, unless the peer never took the request: it knows a use by
@@ -233,7 +239,7 @@ impl Records {
     #[inline]
     pub(crate) fn answered(&mut self, stamp: Stamp) -> Option<Answered> {
         let record = self.records.get_mut(stamp.number())?;
-        if record.uses != stamp.uses() || record.state == RecordState::Free {
+        if !record.is_of(stamp) {
             return None;
         }
         if record.state != RecordState::Refused {

@@ -8,7 +8,6 @@ use std::cell::RefCell;
 #[derive(Debug, Default)]
 pub(crate) struct Spares {
     held: RefCell<Held>,
-    count_max: usize,
     bytes_max: usize,
 }
 
@@ -19,12 +18,11 @@ struct Held {
 }
 
 impl Spares {
-    /// So many buffers at most, of messages of so many bytes.
-    pub(crate) fn new(count_max: usize, message_bytes_max: usize) -> Self {
+    /// So many bytes at most.
+    pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             held: RefCell::default(),
-            count_max,
-            bytes_max: count_max * message_bytes_max,
+            bytes_max,
         }
     }
 
@@ -42,7 +40,7 @@ impl Spares {
     pub(crate) fn put(&self, buffer: Vec<u8>) {
         let mut held = self.held.borrow_mut();
         let bytes = held.bytes + buffer.capacity();
-        if bytes <= self.bytes_max && held.buffers.len() < self.count_max {
+        if bytes <= self.bytes_max {
             held.bytes = bytes;
             held.buffers.push(buffer);
         }
@@ -55,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_last_buffer_is_used_next() {
-        let spares = Spares::new(2, 8_000);
+        let spares = Spares::new(16_000);
         spares.put(Vec::with_capacity(5_000));
         spares.put(Vec::with_capacity(6_000));
         assert_eq!(spares.take().capacity(), 6_000);
@@ -65,7 +63,7 @@ mod tests {
 
     #[test]
     fn spares_are_bounded() {
-        let spares = Spares::new(24, 1_000);
+        let spares = Spares::new(24_000);
         for _ in 0..72 {
             spares.put(Vec::with_capacity(1_000));
         }

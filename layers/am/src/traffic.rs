@@ -78,7 +78,7 @@ impl Traffic {
     pub(crate) fn new(options: NodeOptions, dropped: Rc<Dropped>) -> Self {
         let most_bytes = options.medium_bytes_max as usize + OVERHEAD_BYTES;
         Self {
-            spares: Rc::new(Spares::new(RECORDS, most_bytes)),
+            spares: Rc::new(Spares::new(RECORDS * most_bytes)),
             options,
             retries: VecDeque::new(),
             owing: Vec::new(),

@@ -159,7 +159,7 @@ impl Outgoing {
         Ok((self.fence, true))
     }
 
-    /// Whether all packets that were sent are known to be taken. A fence that is last is none: a
+    /// True if all packets that were sent are known to be taken. A fence that is last is none: a
     /// peer that has taken all may have ended before it came to it.
     pub(crate) fn is_all_taken(&mut self) -> Result<bool, Unsent> {
         let sent = self.producer.sent();

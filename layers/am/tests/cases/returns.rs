@@ -179,8 +179,8 @@ pub(crate) fn mediums_are_kept_as_they_were(mut world: World) {
         let backs = collect(&mut endpoint);
         let to = player.map(&endpoint, 0, "server", TAG);
         let most = endpoint.medium_bytes_max(&to)?;
-        // A record holds 128 bytes with the word and two arguments; up to 8 KiB are kept before
-        // they are sent. A first message has an introduction of 32 bytes.
+        // A record holds 128 bytes, with the word and two arguments, and memory of its own a longer
+        // message, here also of about 8 KiB. A first message has an introduction of 32 bytes.
         let around = |bytes: usize| [bytes - 1, bytes, bytes + 1];
         let bounds = [112 - 32, 112, 8192 - 16 - 32, 8192 - 16];
         let mut lengths = [&[0, 1, most - 1, most][..], &bounds.map(around).concat()].concat();
