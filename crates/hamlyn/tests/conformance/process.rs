@@ -28,6 +28,7 @@ mod one_sided;
 mod peer;
 mod placing;
 mod ports;
+mod relinking;
 mod services;
 mod stores;
 mod stream_races;

@@ -202,6 +202,8 @@ macro_rules! among_several {
             independence::a_peer_that_takes_nothing_holds_up_no_other
             fences::a_stopped_peer_is_named_and_no_other_waits
             fences::what_was_taken_before_the_end_is_fenced
+            relinking::a_link_that_the_peer_ended_begins_anew
+            relinking::both_end_a_link_and_begin_it_anew
         }
     };
 }

@@ -3,7 +3,8 @@
 //! It answers handshakes at the endpoint's port. When the application does not poll for a while,
 //! because it computes, it takes its place: it retransmits lost frames, receives as far as there is
 //! room, and answers peers. As long as the application polls, or sleeps at the socket itself, the
-//! endpoint driver leaves the endpoint alone.
+//! endpoint driver leaves the endpoint alone. An application without links to other hosts does
+//! neither.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -88,6 +89,8 @@ impl EndpointDriver {
             return;
         };
         let endpoint = &network.endpoint;
+        interior.registry.note_ended_connections();
+        let is_used = interior.registry.has_remote_links();
         let looks = endpoint.polls();
         let is_looking = core::mem::replace(&mut self.looks, looks) != looks;
         let now_ns = now_ns();
@@ -97,14 +100,14 @@ impl EndpointDriver {
             interior.registry.waker().wake();
         }
         if self.is_driving {
-            if is_looking && !is_asking {
+            if is_used && is_looking && !is_asking {
                 self.watch(interior, endpoint, false);
                 self.due_ns = now_ns + ABSENT_NS;
             } else if endpoint.poll() {
                 // The application may sleep, and what it waits for is not at the socket any more.
                 interior.registry.waker().wake();
             }
-        } else if endpoint.is_asleep() {
+        } else if is_used && endpoint.is_asleep() {
             // The sleeper wakes for datagrams and for the deadline that it knew; another thread may
             // have sent since.
             let wants_ns = endpoint.deadline_ns().unwrap_or(u64::MAX);
@@ -112,10 +115,10 @@ impl EndpointDriver {
                 interior.registry.waker().wake();
             }
             self.due_ns = wants_ns.max(now_ns + LATE_NS).min(now_ns + ASLEEP_NS);
-        } else if now_ns >= self.due_ns || is_asking {
+        } else if !is_used || now_ns >= self.due_ns || is_asking {
             self.due_ns = now_ns + ABSENT_NS;
             // A pending handshake waits for the answers that the polling thread finds.
-            if !is_looking || is_asking {
+            if !is_used || !is_looking || is_asking {
                 self.watch(interior, endpoint, true);
                 if endpoint.poll() {
                     // It may sleep, at its descriptor, where it is told of no datagram.
@@ -129,7 +132,6 @@ impl EndpointDriver {
             };
             apply_request(interior, network, &mut self.log, from, &self.message);
         }
-        interior.registry.note_ended_connections();
         self.deadline_ns = endpoint.deadline_ns();
     }
 

@@ -58,7 +58,8 @@ impl ProcessDriver {
         let Some(network) = &interior.network else {
             return Ok(None);
         };
-        let has_links = network.endpoint.has_links();
+        // Not those that are only brought to their end: the program polls none of them.
+        let has_links = interior.registry.has_remote_links();
         if has_links != self.polls_udp {
             let doorbells = interior.registry.doorbells().as_fd();
             let heard = watch_udp(doorbells, &network.endpoint, has_links);

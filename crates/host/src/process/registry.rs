@@ -379,6 +379,15 @@ impl Registry {
         state.loopback.is_some() || state.links.values().any(is_local)
     }
 
+    /// True if the owner has links to other hosts, for which it polls the endpoint.
+    pub(crate) fn has_remote_links(&self) -> bool {
+        let is_remote = |entry: &Entry| match &entry.handle {
+            PeerHandle::Remote(connection) => !entry.lost && connection.end().is_none(),
+            PeerHandle::Local(_) => false,
+        };
+        self.lock().links.values().any(is_remote)
+    }
+
     /// Whether the owner may shake hands with `key`, which is that process as the kernel says (0
     /// on another host). Must be followed by [`Registry::end_outgoing`] if it began.
     pub(crate) fn begin_outgoing(&self, key: PeerKey, process: u32) -> Outgoing {
@@ -453,6 +462,10 @@ impl Registry {
         if let Some(entry) = entry.filter(|entry| !entry.lost) {
             self.unwatch(&mut state, token, &entry);
             entry.close_control();
+            if let PeerHandle::Remote(_) = entry.handle {
+                // It was perhaps the last one for which the owner polled the endpoint.
+                self.command.signal();
+            }
         }
         let of_token = |event: &Event<EitherLink>| match event {
             Event::Linked(peer, _) => peer.token == token,
