@@ -1,5 +1,5 @@
 /* The program whose instructions `hamlyn-lab bench --c` counts: two managers of one thread, one of which sends short messages to the other,
- * some at a time and then the other half of their way. It does what lab/command/src/bench/one_thread.rs does in Rust.
+ * some at a time and then the other half of their way. It does what lab/counted/src/calls.rs does in Rust.
  *
  * count PROTOCOL BATCHES NAMESPACE
  *

@@ -1,5 +1,5 @@
-/* What `hamlyn-lab bench --faces` times: records to and fro between two processes, each of which has a stream to the other. echo.rs and
- * ../../python/measure/echo.py do the same.
+/* What `hamlyn-lab bench --faces` times: records to and fro between two processes, each of which has a stream to the other. lab/counted/src/echo.rs
+ * and ../../python/measure/echo.py do the same.
  *
  * echo lead|answer LENGTH COUNT NAMESPACE
  *

@@ -3,10 +3,9 @@
 //!
 //! The program in C is `faces/c/measure/count.c`, compiled with the committed header and linked
 //! with the library, which is built as the command itself is, link-time optimization included; so
-//! this needs a checkout, a C compiler and valgrind. Beside it stands `faces/c/measure/count.rs`,
-//! which calls functions with bytes of which nothing is known, as C does. Messages whose length the
-//! compiler knows, by calls that it inlines, take less: `hamlyn-lab bench --instructions` counts
-//! those.
+//! this needs a checkout, a C compiler and valgrind. Beside it stands [`crate::calls`], which calls
+//! functions with bytes of which nothing is known, as C does. Messages whose length the compiler
+//! knows, by calls that it inlines, take less: `hamlyn-lab bench --instructions` counts those.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +16,10 @@ use serde_json::{Map, Value, json};
 use crate::Protocol;
 use crate::instructions::{BATCHES, per_message, profile};
 
-/// The program, in the folder of the C face.
+/// The programs in Rust, beside the library: `calls` and `echo` are among its arguments.
+pub const RUST_PROGRAM: &str = "hamlyn-counted";
+
+/// The program in C, in the folder of its face.
 const PROGRAM: &str = "measure/count.c";
 
 /// Instructions of a send and of a receive.
@@ -54,19 +56,20 @@ pub fn count(face: &Path) -> Result<Vec<Figures>> {
 }
 
 fn count_in(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> {
-    let built = build(face, "count")?;
+    let built = build(face)?;
     let compiled = directory.join("count");
     compile(face, program, &compiled, &built)?;
     let namespace = format!("count-c-{}", std::process::id());
     let batches = BATCHES.to_string();
     let figures = PROTOCOLS.into_iter().map(|protocol| {
-        let arguments = [protocol.name(), &batches, &namespace];
-        let count =
-            |program: &Path| per_message(&profile(protocol.name(), program, &arguments, "")?);
+        let arguments = ["calls", protocol.name(), &batches, &namespace];
+        let count = |program: &Path, arguments: &[&str]| {
+            per_message(&profile(protocol.name(), program, arguments, "")?)
+        };
         Ok(Figures {
             protocol,
-            rust: count(&built.join("examples/count"))?,
-            c: count(&compiled)?,
+            rust: count(&built.join(RUST_PROGRAM), &arguments)?,
+            c: count(&compiled, &arguments[1..])?,
         })
     });
     figures.collect()
@@ -88,21 +91,28 @@ pub fn compile(face: &Path, program: &Path, to: &Path, built: &Path) -> Result<(
     succeed(&mut compiler, "cc (Debian: apt-get install gcc)")
 }
 
-/// Builds the library and that program in Rust; where they are.
+/// Builds the library for C, and [`RUST_PROGRAM`]; where they are.
 ///
 /// # Errors
 ///
 /// There is no cargo, or it fails.
-pub fn build(face: &Path, program: &str) -> Result<PathBuf> {
+pub fn build(face: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let all = ["--release", "--locked", "--quiet", "--package", "hamlyn-c"];
-    // Beside a library for Rust, cargo would not optimize it when it is linked.
     for what in [
-        &["rustc", "--lib", "--crate-type", "cdylib"][..],
-        &["build", "--example", program],
+        // Beside a library for Rust, cargo would not optimize it when it is linked.
+        &[
+            "rustc",
+            "--package=hamlyn-c",
+            "--lib",
+            "--crate-type=cdylib",
+        ][..],
+        &["build", "--package=hamlyn-counted"],
     ] {
         let mut command = Command::new(&cargo);
-        command.args(what).args(all).current_dir(face);
+        command
+            .args(what)
+            .args(["--release", "--locked", "--quiet"]);
+        command.current_dir(face);
         succeed(&mut command, "cargo, which builds the library")?;
     }
     let workspace = face

@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod c_face;
+pub mod calls;
+pub mod echo;
 pub mod instructions;
 pub mod program;
 

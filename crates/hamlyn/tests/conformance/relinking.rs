@@ -83,8 +83,7 @@ pub(crate) fn both_end_a_link_and_begin_it_anew(world: &World) {
             peer.get(&format!("{other} ended {round}"));
         }
     };
-    world.run(&[
-        &|peer| role(peer, "first", "second"),
-        &|peer| role(peer, "second", "first"),
-    ]);
+    world.run(&[&|peer| role(peer, "first", "second"), &|peer| {
+        role(peer, "second", "first")
+    }]);
 }

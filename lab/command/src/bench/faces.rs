@@ -1,5 +1,5 @@
 //! Rust, C and Python beside each other: records to and fro between two processes, in programs that
-//! do the same (`faces/c/measure/echo.{c,rs}`, `faces/python/measure/echo.py`).
+//! do the same (`faces/c/measure/echo.c`, `lab/counted/src/echo.rs`, `faces/python/measure/echo.py`).
 //!
 //! The languages take turns, and the median of all their batches is reported. Needs a checkout; the
 //! library is built as it is shipped. Python is left out aloud where its package is not installed:
@@ -55,13 +55,13 @@ pub(super) fn run(effort: Effort, as_json: bool) -> Result<()> {
 }
 
 fn faces(face: &Path, source: &Path, directory: &Path) -> Result<Vec<Face>> {
-    let built = c_face::build(face, "echo")?;
+    let built = c_face::build(face)?;
     let compiled = directory.join("echo");
     c_face::compile(face, source, &compiled, &built)?;
     let mut faces = vec![
         Face {
             name: "Rust",
-            command: vec![built.join("examples/echo").into()],
+            command: vec![built.join(c_face::RUST_PROGRAM).into(), "echo".into()],
         },
         Face {
             name: "C",

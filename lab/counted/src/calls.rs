@@ -1,7 +1,5 @@
-//! What `count.c` does, in Rust: the program whose instructions `hamlyn-lab bench --c` sets beside
-//! those of a program in C.
-//!
-//! count PROTOCOL BATCHES NAMESPACE
+//! What `faces/c/measure/count.c` does, in Rust: the calls whose instructions `hamlyn-lab bench
+//! --c` sets beside those of a program in C.
 //!
 //! Each call is a function of its own that is not inlined, with bytes of which the compiler knows
 //! nothing, as a call through C is.
@@ -21,7 +19,7 @@ const AREA_BYTES: u64 = 4096;
 const QUEUE_ENTRIES: usize = 1024;
 const LONG: Wait = Wait::millis(5_000);
 
-type Done = Result<(), Box<dyn Error>>;
+type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Both ends of a protocol, each call of which moves one message.
 trait Ends {
@@ -187,7 +185,7 @@ fn await_link(receiving: &mut Interface<ProcessHost>) {
     }
 }
 
-fn fast_mode(here: Manager, there: Manager) -> Result<FastMode, Box<dyn Error>> {
+fn fast_mode(here: Manager, there: Manager) -> Result<FastMode, Box<dyn Error + Send + Sync>> {
     let (terminus, target, queue) = {
         let (mut sending, mut receiving) = (here.session(), there.session());
         let area = receiving.allocate(AREA_BYTES)?;
@@ -209,27 +207,29 @@ fn fast_mode(here: Manager, there: Manager) -> Result<FastMode, Box<dyn Error>> 
     })
 }
 
-fn datagrams(here: &Manager, there: &Manager) -> Result<Datagrams, Box<dyn Error>> {
+fn datagrams(here: &Manager, there: &Manager) -> Result<Datagrams, Box<dyn Error + Send + Sync>> {
     let ends = (0..BATCH).map(|_| {
         let mut receiver = datagram::Receiver::new(there, 64)?;
         receiver.ready();
         let sender = datagram::Sender::grow(here, &receiver.ticket(), LONG)?;
-        Ok::<_, Box<dyn Error>>((receiver, sender))
+        Ok::<_, Box<dyn Error + Send + Sync>>((receiver, sender))
     });
     Ok(Datagrams(ends.collect::<Result<_, _>>()?))
 }
 
-fn main() -> Done {
-    let mut arguments = std::env::args().skip(1);
-    let mut next = || arguments.next().ok_or("count PROTOCOL BATCHES NAMESPACE");
-    let (protocol, batches, namespace) = (next()?, next()?.parse()?, next()?);
-    let mut options = Options::default().in_namespace(&namespace);
+/// Moves so many batches by that protocol, in a namespace of its own.
+///
+/// # Errors
+///
+/// No protocol is called so, or a call fails.
+pub fn run(protocol: &str, batches: u64, namespace: &str) -> Done {
+    let mut options = Options::default().in_namespace(namespace);
     // So that no sleep is counted.
     options.spin_ns = Some(u64::MAX / 4);
     let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
     let there = hamlyn::open_with(options, ManagerOptions::default())?;
     let linked = || await_link(&mut there.session());
-    match protocol.as_str() {
+    match protocol {
         "fast_mode" => {
             let ends = fast_mode(here.clone(), there.clone())?;
             linked();

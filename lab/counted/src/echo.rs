@@ -1,6 +1,4 @@
-//! What `echo.c` does, in Rust, for `hamlyn-lab bench --faces`.
-//!
-//! echo lead|answer LENGTH COUNT NAMESPACE
+//! What `faces/c/measure/echo.c` does, in Rust, for `hamlyn-lab bench --faces`.
 
 use std::error::Error;
 use std::time::Instant;
@@ -12,7 +10,7 @@ use hamlyn::{ManagerOptions, ReceiveError, Wait};
 const BATCHES: u32 = 11;
 const LONG: Wait = Wait::millis(60_000);
 
-type Done = Result<(), Box<dyn Error>>;
+type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
 struct Ends {
     incoming: stream::Receiver,
@@ -26,7 +24,7 @@ impl Ends {
     }
 
     /// Looks at the record where it lies. Whether there was one more.
-    fn receive(&mut self) -> Result<bool, Box<dyn Error>> {
+    fn receive(&mut self) -> Result<bool, Box<dyn Error + Send + Sync>> {
         let record = match self.incoming.recv(LONG) {
             Err(ReceiveError::Closed) => return Ok(false),
             came => came?.ok_or("no record came")?,
@@ -58,19 +56,21 @@ impl Ends {
     }
 }
 
-fn main() -> Done {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [role, length, count, namespace] = &arguments[..] else {
-        return Err("echo lead|answer LENGTH COUNT NAMESPACE".into());
-    };
-    let (leads, count) = (role == "lead", count.parse()?);
+/// One of the two programs, `lead` or `answer`. The one that leads prints, for each batch of so
+/// many round trips, the nanoseconds that one way took.
+///
+/// # Errors
+///
+/// A call fails, or another record came than was sent.
+pub fn run(role: &str, length_bytes: usize, count: u32, namespace: &str) -> Done {
+    let leads = role == "lead";
     let options = Options::named(role).in_namespace(namespace);
     let manager = hamlyn::open_with(options, ManagerOptions::default())?;
     let other = if leads { "answer/in" } else { "lead/in" };
     let mut ends = Ends {
         incoming: manager.bind_stream("in", StreamOptions::default())?,
         outgoing: manager.connect_stream(other, LONG)?,
-        bytes: vec![7; length.parse()?],
+        bytes: vec![7; length_bytes],
     };
     if leads {
         ends.lead(count)?;
