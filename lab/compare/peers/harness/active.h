@@ -20,8 +20,10 @@
  *   active_answered()                  for an answer
  *
  * Arguments are numbers of 32 bits; the first and the last carry the number of the message, as the
- * first and the last word of data do. Active messages may arrive in any order, so each number
- * counts once; a request without arguments is only counted.
+ * first and the last word of data do. A handler of a medium message looks at all of its data, as one
+ * that uses them would: or else a library that leaves them in the cache of their sender would seem
+ * to have moved them. Active messages may arrive in any order, so each number counts once; a request
+ * without arguments is only counted.
  *
  * Requests of long messages go to places that are used again. So the receiver answers each fourth
  * part of them, and the sender waits with the next round for that. When all have come the receiver
@@ -88,6 +90,17 @@ static inline char *numbered(uint64_t turn) {
   return data;
 }
 
+/* True if the data between the two words are as they were sent. */
+static inline bool is_whole(const char *data, size_t size) {
+  uint64_t changed = 0;
+  for (size_t at = 8; at + 16 <= size; at += 8) {
+    uint64_t word;
+    memcpy(&word, data + at, 8);
+    changed |= word ^ 0x0101010101010101;
+  }
+  return changed == 0;
+}
+
 /* True if it has the number of a message of this order that has not come yet. */
 static inline bool is_new(struct message message) {
   size_t size = session.order.size;
@@ -99,6 +112,7 @@ static inline bool is_new(struct message message) {
     if (message.bytes != size) return false;
     memcpy(&number, message.data, sizeof number);
     if (!is_stamped(message.data, size, number)) return false;
+    if (session.order.category == MEDIUM && !is_whole(message.data, size)) return false;
     number -= stamp_of(1, 0);
   }
   if (number >= session.order.count || active.numbers[number / 64] >> number % 64 & 1) return false;
@@ -181,6 +195,8 @@ static void active_figures(void) {
       continue;
     }
     if (order->category == LONG && order->size * buffers_of(order->size) > ACTIVE_SEGMENT_BYTES) fail("too long");
+    /* Without the words of the order before. */
+    memset(active.source, 1, ACTIVE_SEGMENT_BYTES);
     active.came = active.right = active.answers = 0;
     active.over = false;
     active.buffers = buffers_of(order->size);

@@ -65,6 +65,9 @@ struct State {
     area: Area,
 }
 
+/// The data between two stamps.
+const FILLING: u8 = 1;
+
 fn add(counter: &Cell<u64>, count: u64) {
     counter.set(counter.get() + count);
 }
@@ -83,7 +86,7 @@ impl State {
             is_over: Cell::new(false),
             is_returned: Cell::new(false),
             numbers: RefCell::default(),
-            source: RefCell::new(vec![1; SEGMENT_BYTES as usize]),
+            source: RefCell::new(vec![FILLING; SEGMENT_BYTES as usize]),
             area,
         }
     }
@@ -101,6 +104,8 @@ impl State {
             counter.set(0);
         }
         self.is_over.set(false);
+        // Without the stamps of the order before.
+        self.source.borrow_mut().fill(FILLING);
         let words = (order.count / 64 + 1) as usize;
         *self.numbers.borrow_mut() = vec![0; words];
     }
@@ -173,6 +178,18 @@ impl State {
         let number = whole.map(|stamp| stamp.first - Stamp::of(SENDER, 0).first);
         self.arrived(number);
     }
+}
+
+/// The stamp of data that are as they were sent: all of them are looked at, as by one that uses
+/// them.
+fn stamp_of_whole(data: &[u8]) -> Option<Stamp> {
+    let between = data.get(8..data.len().checked_sub(8)?)?;
+    let (words, rest) = between.as_chunks::<8>();
+    let changed = words.iter().fold(0, |changed, word| {
+        changed | (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([FILLING; 8]))
+    });
+    let is_whole = changed == 0 && rest.iter().all(|&byte| byte == FILLING);
+    Stamp::read(data).filter(|_| is_whole)
 }
 
 struct Active {
@@ -333,12 +350,12 @@ fn set_handlers(endpoint: &mut Endpoint, state: &Rc<State>) -> Result<()> {
     })?;
     let own = Rc::clone(state);
     endpoint.on_medium(REQUESTED_MEDIUM, move |call, data, _| {
-        own.arrived_data(Stamp::read(data), data.len());
+        own.arrived_data(stamp_of_whole(data), data.len());
         reply(call, &own)
     })?;
     let own = Rc::clone(state);
     endpoint.on_medium(REPLIED_MEDIUM, move |_, data, _| {
-        own.arrived_data(Stamp::read(data), data.len());
+        own.arrived_data(stamp_of_whole(data), data.len());
         Ok(())
     })?;
     let own = Rc::clone(state);
@@ -462,14 +479,16 @@ mod tests {
         let good = state.with_data(7, <[u8]>::to_vec);
         let mut torn = state.with_data(8, <[u8]>::to_vec);
         torn[1023] ^= 1;
+        let mut changed = state.with_data(10, <[u8]>::to_vec);
+        changed[500] ^= 1;
         let mut of_nobody = good.clone();
         Stamp::of(2, 7).write(&mut of_nobody);
-        for (data, right) in [(&good, 1), (&good, 1), (&torn, 1), (&of_nobody, 1)] {
-            state.arrived_data(Stamp::read(data), data.len());
-            assert_eq!(state.right.get(), right);
+        for data in [&good, &good, &torn, &changed, &of_nobody] {
+            state.arrived_data(stamp_of_whole(data), data.len());
+            assert_eq!(state.right.get(), 1);
         }
-        state.arrived_data(Stamp::read(&state.with_data(9, <[u8]>::to_vec)), 1000);
-        assert_eq!((state.came.get(), state.right.get()), (5, 1));
+        state.arrived_data(stamp_of_whole(&state.with_data(9, <[u8]>::to_vec)), 1000);
+        assert_eq!((state.came.get(), state.right.get()), (6, 1));
     }
 
     #[test]
