@@ -1,7 +1,7 @@
 //! Links that end begin anew, from either side and from both.
 
 use hamlyn::datagram::{Receiver, Sender};
-use hamlyn::{Ticket, Wait};
+use hamlyn::{Ticket, Wait, mailbox};
 
 use crate::peer::Peer;
 use crate::{Host, World};
@@ -86,4 +86,41 @@ pub(crate) fn both_end_a_link_and_begin_it_anew(world: &World) {
     world.run(&[&|peer| role(peer, "first", "second"), &|peer| {
         role(peer, "second", "first")
     }]);
+}
+
+/// Each link ends while the other one is there, or begins.
+pub(crate) fn links_of_two_peers_begin_anew_side_by_side(world: &World) {
+    const SENDERS: usize = 2;
+    let sender = |peer: &Peer, number: usize| {
+        let ticket = peer.get_ticket("ticket");
+        for round in 0..ROUNDS {
+            let sender =
+                peer.with(|manager| mailbox::Sender::<Host>::grow(manager, &ticket, GROW).unwrap());
+            let mail = [number as u8, round as u8];
+            peer.send(|_, _| sender.send(&mail, GROW)).unwrap();
+            until_ended(peer);
+        }
+    };
+    world.run(&[
+        &|peer| {
+            let mut mailbox = peer.with(|manager| {
+                let options = mailbox::MailboxOptions::default();
+                mailbox::Receiver::<Host>::new(manager, options).unwrap()
+            });
+            peer.put_ticket("ticket", &mailbox.ticket());
+            let mut rounds = [0; SENDERS];
+            while rounds != [ROUNDS; SENDERS] {
+                let (mail, from) = peer.receive("mail", |_, wait| {
+                    let mail = mailbox.recv(wait)?;
+                    Ok(mail.map(|mail| (mail.to_vec(), mail.from())))
+                });
+                let next = &mut rounds[usize::from(mail[0])];
+                assert_eq!(u32::from(mail[1]), *next);
+                *next += 1;
+                peer.with(|manager| manager.session().disconnect(from));
+            }
+        },
+        &|peer| sender(peer, 0),
+        &|peer| sender(peer, 1),
+    ]);
 }
