@@ -2,6 +2,7 @@
 
 use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::{Ticket, Wait, mailbox};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::peer::Peer;
 use crate::{Host, World};
@@ -62,6 +63,54 @@ pub(crate) fn a_link_that_the_peer_ended_begins_anew(world: &World) {
             for round in 0..ROUNDS {
                 send(peer, &ticket, round);
                 until_ended(peer);
+            }
+        },
+    ]);
+}
+
+/// Sleeps at the descriptor until `look` finds something; where there is none, looks again.
+fn in_a_loop<R>(peer: &Peer, what: &str, mut look: impl FnMut() -> Option<R>) -> R {
+    let mut handle = peer.with(|manager| manager.clone());
+    peer.until(what, |_, _| {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        let descriptor = handle.descriptor().cloned();
+        let sleep = handle.prepare_sleep(GROW).unwrap();
+        if let (Some(descriptor), Some(sleep)) = (descriptor, sleep) {
+            let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+            let span = Timespec::try_from(sleep.timeout().unwrap()).unwrap();
+            poll(&mut polled, Some(&span)).unwrap();
+        }
+        None
+    })
+}
+
+pub(crate) fn a_loop_hears_of_links_that_begin_anew(world: &World) {
+    world.run(&[
+        &|peer| {
+            let mut inbox = inbox(peer);
+            peer.put_ticket("ticket", &inbox.ticket());
+            for round in 0..ROUNDS {
+                let had = in_a_loop(peer, "a message", || {
+                    inbox.recv(Wait::Poll).unwrap().map(|came| came.to_vec())
+                });
+                assert_eq!(had, round.to_le_bytes());
+                inbox.ready();
+                end_links(peer);
+            }
+        },
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            for round in 0..ROUNDS {
+                send(peer, &ticket, round);
+                in_a_loop(peer, "the end of the link", || {
+                    peer.with(|manager| {
+                        let mut session = manager.session();
+                        session.poll();
+                        session.peers().next().is_none().then_some(())
+                    })
+                });
             }
         },
     ]);
