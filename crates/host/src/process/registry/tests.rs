@@ -1,4 +1,6 @@
+use super::entry::Neighbour;
 use super::*;
+use crate::process::counters::Outcome;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::shared::{Mapping, PAGE_BYTES};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
