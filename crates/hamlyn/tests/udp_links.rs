@@ -13,6 +13,8 @@ use hamlyn::{
     Wait,
 };
 
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Every test has hosts of its own.
@@ -22,6 +24,10 @@ fn address(test: u8, host: u8) -> IpAddr {
 }
 
 fn open(test: u8, host: u8) -> Manager<ProcessHost> {
+    hamlyn::open_with(options(test, host), ManagerOptions::default()).unwrap()
+}
+
+fn options(test: u8, host: u8) -> Options {
     let mut network = NetworkOptions::new(Security::Insecure);
     let name = |host| HostName::new(&format!("h{host}")).unwrap();
     for host in 0..3 {
@@ -35,7 +41,7 @@ fn open(test: u8, host: u8) -> Manager<ProcessHost> {
     let namespace = format!("links-{test}-{}", std::process::id());
     let mut options = Options::default().in_namespace(&namespace);
     options.network = NetworkUse::On(Box::new(network));
-    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+    options
 }
 
 fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
@@ -173,4 +179,43 @@ fn a_fence_ends_when_its_peer_leaves() {
         sender.session().next_undelivered()
     });
     assert!(matches!(back.reason, Return::Ended(_)), "{back}");
+}
+
+/// Threads that wait at one interface sleep, also when something has become due for it meanwhile:
+/// what a link has of memory is given back some time after the last send.
+#[test]
+fn threads_that_wait_for_nothing_use_no_processor() {
+    const WAIT: Duration = Duration::from_millis(800);
+    let here = hamlyn::open_shared(options(3, 0), ManagerOptions::default()).unwrap();
+    let there = open(3, 1);
+    let area = there.session().allocate(64).unwrap();
+    let slot = there.session().open_slot(NewSlot::new(&area)).unwrap();
+    let ticket = slot.fast_ticket(0, 64).unwrap();
+    let target = here.session().target(&ticket, Wait::For(TIMEOUT)).unwrap();
+    let message = Message::new(b"the last");
+    let terminus = here.terminus();
+    let sent = here
+        .session()
+        .send_msg(terminus, &target, &message, Wait::For(TIMEOUT));
+    sent.unwrap();
+    until("its arrival", || {
+        there.session().poll();
+        (area.load_u64(0).unwrap() != 0).then_some(())
+    });
+    let used: Duration = std::thread::scope(|scope| {
+        let waits = [0, 1].map(|_| {
+            let here = here.clone();
+            scope.spawn(move || {
+                let mut queue = here.session().open_queue(16).unwrap();
+                let before = clock_gettime(ClockId::ThreadCPUTime);
+                let came = here.session().rcv_block(&mut queue, Wait::For(WAIT));
+                assert!(came.unwrap().is_none());
+                let after = clock_gettime(ClockId::ThreadCPUTime);
+                let ns = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec as i64;
+                Duration::from_nanos((ns(after) - ns(before)) as u64)
+            })
+        });
+        waits.map(|wait| wait.join().unwrap()).iter().sum()
+    });
+    assert!(used < WAIT / 8, "{used:?} of two threads in {WAIT:?}");
 }

@@ -127,6 +127,10 @@ pub struct UdpEndpoint<S = Socket> {
     timers: Arc<Timers>,
     /// The polling thread sleeps at the socket, until the deadline that it was told.
     asleep: AtomicBool,
+    /// Its waking is to be told.
+    tells_waking: AtomicBool,
+    /// Who polls in its stead sleeps until then; 0 if nobody does.
+    driven_until_ns: AtomicU64,
     /// A link has room again, or a packet came back, since the last poll.
     signalled: AtomicBool,
     /// A thread is about to sleep at the socket, or does.
@@ -221,6 +225,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
             deadline_ns: AtomicU64::new(u64::MAX),
             timers: Arc::default(),
             asleep: AtomicBool::new(false),
+            tells_waking: AtomicBool::new(false),
+            driven_until_ns: AtomicU64::new(0),
             signalled: AtomicBool::new(false),
             listens: AtomicBool::new(false),
             untold: AtomicBool::new(false),
@@ -339,6 +345,14 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
             if let Some(connection) = first {
                 connection.announcer.announce();
             }
+        }
+    }
+
+    /// Nobody polls that link any more: if it polled for all, another one does from now on. Nobody
+    /// else might call the endpoint until then.
+    pub(crate) fn is_let_go(&self, connection: &Connection<S>) {
+        if self.polls_for_all(connection) {
+            self.elect_poller(&lock(&self.connections));
         }
     }
 
@@ -580,10 +594,37 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     /// Somebody wants to be looked after at that time.
     pub(crate) fn request_wakeup(&self, deadline_ns: u64) {
         let before_ns = self.deadline_ns.fetch_min(deadline_ns, Ordering::SeqCst);
-        if deadline_ns < before_ns && self.is_asleep() {
-            // The sleeper does not know of it.
+        if deadline_ns < before_ns
+            && (self.is_asleep() || deadline_ns < self.driven_until_ns.load(Ordering::SeqCst))
+        {
+            // Who sleeps does not know of it.
             (self.notify)();
         }
+    }
+
+    /// Who polls in the application's stead is about to sleep, until the deadline that it is told;
+    /// it is notified of an earlier one, until it calls [`UdpEndpoint::end_driver_sleep`].
+    pub fn begin_driver_sleep(&self) -> Option<u64> {
+        loop {
+            let deadline_ns = self.deadline_ns.load(Ordering::SeqCst);
+            self.driven_until_ns.store(deadline_ns, Ordering::SeqCst);
+            // One that came in between was told to nobody.
+            if self.deadline_ns.load(Ordering::SeqCst) >= deadline_ns {
+                return (deadline_ns != u64::MAX).then_some(deadline_ns);
+            }
+        }
+    }
+
+    /// Who polls in the application's stead is awake, or nobody does that any more.
+    pub fn end_driver_sleep(&self) {
+        self.driven_until_ns.store(0, Ordering::SeqCst);
+    }
+
+    /// The thread that sleeps at the socket notifies when it is awake, once. Returns whether it
+    /// sleeps still.
+    pub fn ask_for_waking(&self) -> bool {
+        self.tells_waking.store(true, Ordering::SeqCst);
+        self.is_asleep()
     }
 
     /// Whether the polling thread sleeps at the socket.
@@ -595,6 +636,12 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     /// deadline; or that it is awake.
     pub fn note_asleep(&self, asleep: bool) {
         self.asleep.store(asleep, Ordering::SeqCst);
+        if !asleep
+            && self.tells_waking.load(Ordering::SeqCst)
+            && self.tells_waking.swap(false, Ordering::SeqCst)
+        {
+            (self.notify)();
+        }
     }
 
     pub(crate) fn take_batch(&self) -> Batch {

@@ -26,6 +26,13 @@ impl<H: Host> Interface<H> {
         self.end_look_due();
         self.wake_sleepers_if_active();
         self.wake_sleepers_for_credit();
+        if self.sleepers.is_any()
+            && let Some(due_ns) = self.spare_due_ns
+            && due_ns <= self.host.now_ns()
+        {
+            // Who announces the next sleep attends to what is due; this one has no time left.
+            self.wake_sleepers();
+        }
         if self.sleepers.is_over {
             return Ok(Joined::Crowded);
         }

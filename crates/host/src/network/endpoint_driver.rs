@@ -45,6 +45,10 @@ pub(crate) struct EndpointDriver {
     looks: u64,
     /// Time of the next check.
     due_ns: u64,
+    /// When the endpoint wants something, while the application sleeps at it.
+    wants_ns: u64,
+    /// More datagrams wait than are answered at a time.
+    has_more: bool,
     /// The endpoint's deadline, while the endpoint driver polls.
     deadline_ns: Option<u64>,
     /// An unassociated datagram.
@@ -64,6 +68,8 @@ impl Default for EndpointDriver {
             is_driving: false,
             looks: 0,
             due_ns: 0,
+            wants_ns: u64::MAX,
+            has_more: false,
             deadline_ns: None,
             message: Vec::new(),
             log: Log {
@@ -78,8 +84,9 @@ impl EndpointDriver {
     /// When [`EndpointDriver::drive`] is to be called though nothing happens.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         match self.is_driving {
+            _ if self.has_more => Some(0),
             true => self.deadline_ns,
-            false => Some(self.due_ns),
+            false => Some(self.due_ns.min(self.wants_ns)),
         }
     }
 
@@ -89,12 +96,14 @@ impl EndpointDriver {
             return;
         };
         let endpoint = &network.endpoint;
+        endpoint.end_driver_sleep();
         interior.registry.note_ended_connections();
         let is_used = interior.registry.has_remote_links();
         let looks = endpoint.polls();
         let is_looking = core::mem::replace(&mut self.looks, looks) != looks;
         let now_ns = now_ns();
         let is_asking = endpoint.is_handshaking();
+        self.wants_ns = u64::MAX;
         if endpoint.take_untold() {
             // The application's other threads have taken what the sleeper waits for.
             interior.registry.waker().wake();
@@ -107,14 +116,21 @@ impl EndpointDriver {
                 // The application may sleep, and what it waits for is not at the socket any more.
                 interior.registry.waker().wake();
             }
-        } else if is_used && endpoint.is_asleep() {
+        } else if is_used && endpoint.is_asleep() && !is_asking {
             // The sleeper wakes for datagrams and for the deadline that it knew; another thread may
             // have sent since.
             let wants_ns = endpoint.deadline_ns().unwrap_or(u64::MAX);
             if wants_ns <= now_ns && endpoint.poll() {
                 interior.registry.waker().wake();
             }
-            self.due_ns = wants_ns.max(now_ns + LATE_NS).min(now_ns + ASLEEP_NS);
+            self.wants_ns = wants_ns.max(now_ns + LATE_NS);
+            // Not before a check is due: one that sleeps for every message wakes often.
+            if now_ns >= self.due_ns {
+                self.due_ns = match endpoint.ask_for_waking() {
+                    true => now_ns + ASLEEP_NS,
+                    false => now_ns + ABSENT_NS,
+                };
+            }
         } else if !is_used || now_ns >= self.due_ns || is_asking {
             self.due_ns = now_ns + ABSENT_NS;
             // A pending handshake waits for the answers that the polling thread finds.
@@ -125,14 +141,21 @@ impl EndpointDriver {
                     interior.registry.waker().wake();
                 }
             }
+        } else {
+            // It may have slept when that was decided.
+            self.due_ns = self.due_ns.min(now_ns + ABSENT_NS);
         }
+        self.has_more = true;
         for _ in 0..DATAGRAMS_PER_TURN {
             let Some(from) = endpoint.next_unassociated(&mut self.message) else {
+                self.has_more = false;
                 break;
             };
             apply_request(interior, network, &mut self.log, from, &self.message);
         }
-        self.deadline_ns = endpoint.deadline_ns();
+        if self.is_driving {
+            self.deadline_ns = endpoint.begin_driver_sleep();
+        }
     }
 
     fn watch(&mut self, interior: &Interior, endpoint: &UdpEndpoint, watch: bool) {

@@ -235,6 +235,22 @@ fn a_link_that_begins_to_poll_for_all_is_announced() {
     assert!(!seldom.enable_events());
 }
 
+/// Whoever polls the other links goes on to do so for all, without anybody's call of the endpoint.
+#[test]
+fn the_end_of_the_link_that_polls_for_all_leaves_that_to_another() {
+    let endpoints = endpoints();
+    let [_first, (_transmit, polling)] = link(&endpoints).map(UdpLink::split);
+    let [_second, (_kept, mut other)] = link(&endpoints).map(UdpLink::split);
+    let polls_by = |link: &mut UdpReceive| {
+        let before = endpoints[1].polls();
+        link.is_pending();
+        endpoints[1].polls() - before
+    };
+    assert_eq!(polls_by(&mut other), 0, "the first one polls for all");
+    drop(polling);
+    assert_eq!(polls_by(&mut other), 1);
+}
+
 /// A side that closes says so, even if only acknowledgements were left to send.
 #[test]
 fn an_end_that_leaves_says_so() {
