@@ -332,6 +332,16 @@ impl Registry {
         Ok(())
     }
 
+    /// Shows the sockets of all living links of this host, at which their peers ring.
+    pub(crate) fn each_doorbell(&self, act: &mut dyn FnMut(BorrowedFd<'_>)) {
+        let state = self.lock();
+        for entry in state.links.values().filter(|entry| !entry.lost) {
+            if let PeerHandle::Local(neighbour) = &entry.handle {
+                act(neighbour.control.as_fd());
+            }
+        }
+    }
+
     fn drain_doorbell(&self, token: u64) {
         let mut state = self.lock();
         if let Some(entry) = state.links.get_mut(&token)
