@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 
 use crate::key::Key;
 use crate::limits::{
-    HANDLERS_MAX, KNOCKS_MAX, PORT_QUEUE_BYTES_MAX, PORT_QUEUE_UNIT_BYTES, PORTS_MAX,
+    HANDLERS_MAX, KNOCKS_MAX, PACKET_PAYLOAD_MAX, PORT_QUEUE_BYTES_MAX, PORT_QUEUE_UNIT_BYTES,
+    PORTS_MAX,
 };
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortAddress, PortName, SlotName};
@@ -230,12 +231,17 @@ impl MessageQueue {
         }
     }
 
-    /// The bytes that messages of that link take.
-    fn peer(&mut self, from: LinkId) -> &mut u32 {
-        let index = from.index as usize;
+    /// Reserves memory for the count of links up to that index.
+    fn reserve_peers(&mut self, index: usize) {
         if self.peers.len() <= index {
             self.peers.resize(index + 1, (0, 0));
         }
+    }
+
+    /// The bytes that messages of that link take.
+    fn peer(&mut self, from: LinkId) -> &mut u32 {
+        let index = from.index as usize;
+        self.reserve_peers(index);
         let (generation, bytes) = &mut self.peers[index];
         if *generation != from.generation {
             (*generation, *bytes) = (from.generation, 0);
@@ -456,6 +462,18 @@ impl PortTable {
             name.index as u16,
             name.generation as u16,
         )))
+    }
+
+    /// See [`Receiver::reserve_for`](crate::receive::Receiver::reserve_for).
+    pub(crate) fn reserve_for(&mut self, link: LinkId) {
+        let names: Vec<Name> = self.ports.iter().map(|(name, _)| name).collect();
+        for name in names {
+            if let Some(port) = self.ports.get_mut(name) {
+                port.queue.reserve_peers(link.index as usize);
+            }
+        }
+        self.handed
+            .reserve(PACKET_PAYLOAD_MAX.saturating_sub(self.handed.len()));
     }
 
     pub(crate) fn close(&mut self, name: PortName) -> Result<(), PortError> {

@@ -215,6 +215,15 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.responder.pump(tx_links, bytes_of, answered)
     }
 
+    /// Reserves memory for all that packets of that link may leave to be done later: answers, and
+    /// messages that wait at ports which are open. Messages of ports up to the longest packet are
+    /// handed over without allocation then. So reception allocates nothing for that link, as a
+    /// program needs that receives in a signal handler.
+    pub fn reserve_for(&mut self, link: LinkId) {
+        self.responder.reserve(link);
+        self.ports.reserve_for(link);
+    }
+
     /// A link is gone: what it was to be answered is dropped.
     pub fn link_ended(&mut self, link: LinkId) {
         self.responder.link_ended(link);

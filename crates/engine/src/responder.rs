@@ -77,6 +77,12 @@ impl Responder {
             .is_none_or(|line| line.link != link || line.answers.len() < RESPONSES_PER_LINK)
     }
 
+    /// Reserves memory for the line of a link, so that [`Responder::push`] allocates none.
+    pub(crate) fn reserve(&mut self, link: LinkId) {
+        self.make_line(link);
+        self.listed.reserve(self.lines.len() - self.listed.len());
+    }
+
     /// Puts an answer into the line of its link, which has room.
     #[inline]
     pub(crate) fn push(&mut self, link: LinkId, answer: Answer) {
@@ -91,7 +97,7 @@ impl Responder {
         self.enter_line(link, answer);
     }
 
-    fn enter_line(&mut self, link: LinkId, answer: Answer) {
+    fn make_line(&mut self, link: LinkId) -> &mut Line {
         let index = link.index as usize;
         if self.lines.len() <= index {
             self.lines.resize_with(index + 1, || None);
@@ -104,6 +110,11 @@ impl Responder {
             line.link = link;
             line.answers.clear();
         }
+        line
+    }
+
+    fn enter_line(&mut self, link: LinkId, answer: Answer) {
+        let line = self.make_line(link);
         line.answers.push_back(answer);
         if line.answers.len() == 1 && !self.listed.contains(&link.index) {
             self.listed.push_back(link.index);

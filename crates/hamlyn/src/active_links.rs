@@ -26,6 +26,8 @@ pub(crate) struct ActiveLinks {
     polls_all: bool,
     /// How often an idle link became active.
     activations: u64,
+    /// The program is rung for while it computes: no peer is told that it need not ring.
+    pub(crate) is_listening: bool,
 }
 
 impl ActiveLinks {
@@ -36,6 +38,7 @@ impl ActiveLinks {
             by_ready_bit: Vec::new(),
             polls_all: false,
             activations: 0,
+            is_listening: false,
         }
     }
 
@@ -123,7 +126,9 @@ impl ActiveLinks {
             && let Some(rx_link) = links.at(index)
         {
             self.activations += 1;
-            rx_link.end.suppress_events();
+            if !self.is_listening {
+                rx_link.end.suppress_events();
+            }
         }
     }
 

@@ -195,6 +195,9 @@ impl<H: Host> Core<H> {
 
     #[cold]
     fn reap_all(&mut self) {
+        if self.interface.is_interrupt() {
+            return;
+        }
         for remains in std::mem::take(&mut self.interface.remains) {
             if let Some(class) = remains.class {
                 self.unregister(class);

@@ -49,6 +49,10 @@ pub(crate) struct Inbound<R, O> {
     look_interval: LookInterval,
     /// Links that ended here and were not reported yet.
     ended: Vec<(LinkId, LinkEnd)>,
+    /// Memory is reserved for each link, so that packets are taken without allocation.
+    is_reserved: bool,
+    /// A signal handler takes packets: links end later.
+    pub(crate) is_interrupt: bool,
 }
 
 /// What a poll brought.
@@ -97,6 +101,18 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
             bad_keys_max: BAD_KEYS_MAX,
             look_interval: LookInterval::new(),
             ended: Vec::new(),
+            is_reserved: false,
+            is_interrupt: false,
+        }
+    }
+
+    /// From now on packets are taken without allocation, also those of links to come.
+    pub(crate) fn reserve(&mut self) {
+        self.is_reserved = true;
+        let receiver = &mut self.receiver;
+        for rx_link in self.rx_links.iter_mut() {
+            receiver.reserve_for(rx_link.id);
+            rx_link.end.reserve();
         }
     }
 
@@ -140,10 +156,16 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
 
     /// Takes in a new link, and names it. Its peer need not ring, so the thread that drives this
     /// half must be awake, or be woken.
-    pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
+    pub(crate) fn insert(&mut self, token: u64, mut end: R) -> LinkId {
         self.end_turn();
+        if self.is_reserved {
+            end.reserve();
+        }
         let id = self.rx_links.insert(token, end);
         self.ended.reserve(self.rx_links.capacity());
+        if self.is_reserved {
+            self.receiver.reserve_for(id);
+        }
         self.active_links
             .insert(&mut self.rx_links, id.index as usize);
         if self.rx_links.current().is_none() {
@@ -221,14 +243,24 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         self.active_links.poll_all_next(&mut self.rx_links);
     }
 
+    /// A program that computes is rung for from now on, until it sleeps in a call.
+    pub(crate) fn listen(&mut self) {
+        self.active_links.is_listening = true;
+    }
+
     /// We are awake.
     pub(crate) fn end_sleep(&mut self) {
+        self.active_links.is_listening = false;
         self.active_links.end_sleep(&mut self.rx_links);
     }
 
     #[cold]
     #[inline(never)]
     fn end(&mut self, end: LinkEnd) {
+        if self.is_interrupt {
+            // Its memory cannot be freed here; it says the same to the next look.
+            return;
+        }
         if let Some(id) = self.take_out(self.rx_links.turn()) {
             self.ended.push((id, end));
         }

@@ -14,6 +14,7 @@ pub(crate) mod fence;
 mod fencing;
 mod gathering;
 pub(crate) mod initiators;
+mod listening;
 mod operating;
 mod outbox;
 mod peers;
@@ -95,6 +96,12 @@ pub struct Interface<H: Host> {
     ends_and_looks: u64,
     /// A step of a wait for room is made: its messages may be held back.
     pub(crate) awaits_room: bool,
+    /// The activity when this program last announced that it is to be rung for.
+    listens_since: u64,
+    /// Called when a sleep has ended that announcement.
+    listener: Option<Box<dyn Fn() + Send + Sync>>,
+    /// A signal handler has the interface: events and ends wait, as they allocate.
+    is_interrupt: bool,
     shared: Vec<regions::Shared>,
     attached: regions::AttachedRegions,
     operating: initiators::Operating,
@@ -120,6 +127,7 @@ pub use crate::message::Sending;
 pub use crate::queue::Queue;
 use crate::sending_half::SendingHalf;
 use fence::Untold;
+pub use listening::Listening;
 pub use outbox::Outbox;
 pub use sharing::Placing;
 
@@ -164,6 +172,9 @@ impl<H: Host> Interface<H> {
             look_due_ns: None,
             ends_and_looks: 0,
             awaits_room: false,
+            listens_since: 0,
+            listener: None,
+            is_interrupt: false,
             shared: Vec::new(),
             attached: regions::AttachedRegions::default(),
             operating: initiators::Operating::default(),

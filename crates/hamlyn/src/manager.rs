@@ -171,6 +171,12 @@ impl<H: Host> Manager<H> {
         }
     }
 
+    /// The manager, unless a call has it in hand; nothing in a forked child.
+    pub(crate) fn try_session(&self) -> Option<Session<'_, H>> {
+        self.check().ok()?;
+        Session::try_new(&self.held)
+    }
+
     /// Like [`Manager::enter`], for a drop. Nothing in a forked child, and while a panic unwinds in
     /// a call of this manager.
     #[track_caller]

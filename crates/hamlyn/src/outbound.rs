@@ -61,6 +61,8 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
                 forgotten: 0,
                 holding: Vec::new(),
                 ended: Ended::default(),
+                is_interrupt: false,
+                is_reserved: false,
             },
             has_regions: false,
         }
@@ -294,6 +296,10 @@ pub(crate) struct TxRoutes<T> {
     /// Links in which packets wait for others.
     holding: Vec<LinkId>,
     pub(crate) ended: Ended,
+    /// A signal handler sends: links end later.
+    pub(crate) is_interrupt: bool,
+    /// Memory is reserved for each link, so that packets are sent without allocation.
+    is_reserved: bool,
 }
 
 /// Packets that were refused and that no fence has told of: how many, and the last.
@@ -420,8 +426,19 @@ impl Ended {
 const RETURNED_MAX: usize = 1_024;
 
 impl<T: TransmitEnd> TxRoutes<T> {
+    /// Packets are sent without allocation from now on, also over links to come.
+    pub(crate) fn reserve(&mut self) {
+        self.is_reserved = true;
+        for route in self.routes.iter_mut() {
+            route.end.reserve();
+        }
+    }
+
     /// A new link, under the name that the receive half gave it.
-    pub(crate) fn insert(&mut self, id: LinkId, end: T) {
+    pub(crate) fn insert(&mut self, id: LinkId, mut end: T) {
+        if self.is_reserved {
+            end.reserve();
+        }
         let route = TxRoute {
             link: id.to_bits(),
             needs_credit: false,
@@ -772,7 +789,10 @@ impl<T: TransmitEnd> TxRoutes<T> {
                     route.needs_credit = true;
                 }
                 Unsent::Gone => {
-                    if let Some(fault) = route.end.fault() {
+                    if let Some(fault) = route.end.fault()
+                        // In a signal handler nothing can be freed; the next attempt finds the same.
+                        && !self.is_interrupt
+                    {
                         self.broken.push((link, fault));
                         // What such a peer has reported is worth nothing, so it does not matter
                         // whither it led.

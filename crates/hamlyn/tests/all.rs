@@ -15,6 +15,7 @@ mod hostile_memory;
 mod hostile_single;
 mod lanes;
 mod latest_value;
+mod listening;
 mod many_peers;
 mod passed_tags;
 mod ports;

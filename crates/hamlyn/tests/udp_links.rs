@@ -13,7 +13,7 @@ use hamlyn::{
     Wait,
 };
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -181,6 +181,11 @@ fn a_fence_ends_when_its_peer_leaves() {
     assert!(matches!(back.reason, Return::Ended(_)), "{back}");
 }
 
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// Threads that wait at one interface sleep, also when something has become due for it meanwhile:
 /// what a link has of memory is given back some time after the last send.
 #[test]
@@ -207,12 +212,10 @@ fn threads_that_wait_for_nothing_use_no_processor() {
             let here = here.clone();
             scope.spawn(move || {
                 let mut queue = here.session().open_queue(16).unwrap();
-                let before = clock_gettime(ClockId::ThreadCPUTime);
+                let before = thread_cpu();
                 let came = here.session().rcv_block(&mut queue, Wait::For(WAIT));
                 assert!(came.unwrap().is_none());
-                let after = clock_gettime(ClockId::ThreadCPUTime);
-                let ns = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec as i64;
-                Duration::from_nanos((ns(after) - ns(before)) as u64)
+                thread_cpu() - before
             })
         });
         waits.map(|wait| wait.join().unwrap()).iter().sum()

@@ -31,7 +31,7 @@ use hamlyn_link::Link;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// Where an interface is: what a ticket needs in order to be usable anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -391,6 +391,18 @@ pub trait Driver {
     /// A descriptor that becomes readable when a peer wakes us or an event comes after
     /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<&Arc<OwnedFd>>;
+
+    /// Takes the rings of peers that are there, so that later ones make the doorbells readable
+    /// anew. To be called before a program announces that it is to be rung for while it computes.
+    /// Does not block, allocate or free.
+    fn take_rings(&mut self) {}
+
+    /// Shows each descriptor at which a peer of this host rings for a program that does not sleep
+    /// in [`Driver::sleep`]. None of them where nobody rings at a descriptor. They are this
+    /// host's: nothing is to be read from them.
+    fn each_doorbell(&self, act: &mut dyn FnMut(BorrowedFd<'_>)) {
+        let _ = act;
+    }
 
     /// Called by a [`ThreadHandle`] that drives: leaves everything alone for so long, or until
     /// [`ThreadHandle::unpark`]. For no time at all, between looks that find nothing, only the

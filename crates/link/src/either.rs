@@ -194,6 +194,10 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.press())
     }
 
+    fn reserve(&mut self) {
+        either!(self, end => end.reserve());
+    }
+
     fn sent(&self) -> u64 {
         either!(self, end => end.sent())
     }
@@ -360,6 +364,10 @@ impl ReceiveEnd for EitherReceive {
 
     fn log_news(&mut self) -> Option<LogNews> {
         either!(self, end => end.log_news())
+    }
+
+    fn reserve(&mut self) {
+        either!(self, end => end.reserve());
     }
 
     fn owes_ring(&self) -> bool {

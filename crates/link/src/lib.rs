@@ -202,6 +202,10 @@ pub trait TransmitEnd {
         false
     }
 
+    /// Reserves memory, so that packets to this host are sent without allocation from now on: for
+    /// senders in a signal handler.
+    fn reserve(&mut self) {}
+
     /// How much the overflow log of the peer was used, if it has one.
     fn log_use(&mut self) -> Option<LogUse> {
         None
@@ -315,6 +319,10 @@ pub trait ReceiveEnd {
     /// Returns the credit that is still held back if the sender may wait for it though nothing more
     /// comes: if packets held payload in the arena. To be called when a poll found nothing.
     fn return_arena_credit(&mut self);
+
+    /// Reserves memory, so that packets of this host are taken without allocation from now on: for
+    /// receivers in a signal handler.
+    fn reserve(&mut self) {}
 
     /// News of this end's overflow log that the program has not heard.
     fn log_news(&mut self) -> Option<LogNews> {

@@ -191,10 +191,13 @@ impl Abbreviations {
 
     #[cold]
     fn set(&mut self, to: PortAddress) {
-        let all = self
-            .0
-            .get_or_insert_with(|| Box::new([NOTHING; ABBREVIATIONS]));
-        all[usize::from(Self::number(&to))] = to;
+        self.reserve()[usize::from(Self::number(&to))] = to;
+    }
+
+    /// Takes the memory that the first one needs.
+    pub fn reserve(&mut self) -> &mut [PortAddress; ABBREVIATIONS] {
+        self.0
+            .get_or_insert_with(|| Box::new([NOTHING; ABBREVIATIONS]))
     }
 }
 

@@ -446,6 +446,10 @@ impl TransmitEnd for PairTransmit {
         self.outgoing.press()
     }
 
+    fn reserve(&mut self) {
+        self.outgoing.reserve();
+    }
+
     fn sent(&self) -> u64 {
         self.outgoing.sent()
     }
@@ -679,6 +683,10 @@ impl ReceiveEnd for PairReceive {
 
     fn log_news(&mut self) -> Option<LogNews> {
         self.incoming.log_news()
+    }
+
+    fn reserve(&mut self) {
+        self.incoming.reserve();
     }
 
     fn owes_ring(&self) -> bool {

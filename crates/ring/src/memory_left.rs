@@ -4,8 +4,12 @@
 //! A page beyond the limit of a group is no error: the kernel ends a process of the group. A program
 //! that wants memory which it can do without must look first.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, read};
 
 /// Such a part of each limit is left for those who cannot do without.
 const PART_LEFT: u64 = 16;
@@ -15,23 +19,74 @@ const GROUPS: &str = "/sys/fs/cgroup";
 /// The first version of control groups says this, or a little more, of a group without a limit.
 const NO_LIMIT: u64 = i64::MAX as u64 / 4096 * 4096;
 
-/// True if so many bytes more leave enough. Reads some small files, and allocates.
+/// Bytes that are read of a file: more than any of these has.
+const FILE_BYTES_MAX: usize = 8192;
+/// Bytes of a path; a longer one is not seen.
+const PATH_BYTES_MAX: usize = 1024;
+
+/// True if so many bytes more leave enough. Reads some small files. Does not allocate, as a sender
+/// may do this in a signal handler.
 pub(crate) fn leaves_enough(bytes: u64) -> bool {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    machine_has(&meminfo, bytes) && groups_have(Path::new(GROUPS), &own_groups(), bytes)
+    let meminfo = Text::of(c"/proc/meminfo");
+    let meminfo = meminfo.as_ref().map_or("", Text::as_str);
+    if !machine_has(meminfo, bytes) {
+        return false;
+    }
+    let own_groups = own_groups();
+    let own_groups = own_groups.as_ref().map_or("", Text::as_str);
+    groups_have(Path::new(GROUPS), own_groups, bytes)
 }
 
 /// The least limit of memory of this process's control group and of those above it. Nothing if
-/// there is none, or none that is seen from here. Reads some small files, and allocates.
+/// there is none, or none that is seen from here. Reads some small files.
 pub fn group_limit_bytes() -> Option<u64> {
-    let own_groups = own_groups();
-    let groups = groups_of(Path::new(GROUPS), &own_groups);
-    let limits = groups.filter_map(|(group, version)| version.limit(&group));
+    let own_groups = own_groups()?;
+    let groups = groups_of(Path::new(GROUPS), own_groups.as_str());
+    let limits = groups.filter_map(|group| group.version.limit(&group));
     limits.filter(|limit| *limit < NO_LIMIT).min()
 }
 
-fn own_groups() -> String {
-    fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
+fn own_groups() -> Option<Text> {
+    Text::of(c"/proc/self/cgroup")
+}
+
+/// The beginning of a file.
+struct Text {
+    bytes: [u8; FILE_BYTES_MAX],
+    length_bytes: usize,
+}
+
+impl Text {
+    fn of(path: &CStr) -> Option<Self> {
+        let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let mut text = Self {
+            bytes: [0; FILE_BYTES_MAX],
+            length_bytes: 0,
+        };
+        while let Some(rest) = text.bytes.get_mut(text.length_bytes..)
+            && !rest.is_empty()
+        {
+            match read(&file, rest) {
+                Ok(0) => break,
+                Ok(count) => text.length_bytes += count,
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        Some(text)
+    }
+
+    fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..self.length_bytes).unwrap_or(&[]);
+        // As far as it is text: it may end in the middle of a character.
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let whole = bytes.get(..error.valid_up_to()).unwrap_or(&[]);
+                std::str::from_utf8(whole).unwrap_or_default()
+            }
+        }
+    }
 }
 
 /// True if that leaves enough of a limit.
@@ -54,78 +109,112 @@ fn machine_has(meminfo: &str, bytes: u64) -> bool {
     }
 }
 
+/// A control group: its folder is the path of the group below that of its version.
+struct Group<'a> {
+    root: &'a Path,
+    path: &'a Path,
+    version: &'static Version,
+}
+
 /// The groups of `/proc/self/cgroup`, and those above them: each of its lines is a number,
 /// controllers, and a group, which is a path below that of the controllers, or below one that is
 /// not seen from here.
-fn groups_of(root: &Path, own_groups: &str) -> impl Iterator<Item = (PathBuf, &'static Version)> {
-    own_groups.lines().flat_map(|line| {
+fn groups_of<'a>(root: &'a Path, own_groups: &'a str) -> impl Iterator<Item = Group<'a>> {
+    own_groups.lines().flat_map(move |line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, group) = (parts.next(), parts.next());
         let group = group.unwrap_or_default().trim_start_matches('/');
-        let (root, version) = match controllers {
-            Some("") => (root.to_owned(), Some(&SECOND)),
-            Some(names) if names.split(',').any(|name| name == "memory") => {
-                (root.join("memory"), Some(&FIRST))
-            }
-            _ => (root.to_owned(), None),
+        let version = match controllers {
+            Some("") => Some(&SECOND),
+            Some(names) if names.split(',').any(|name| name == "memory") => Some(&FIRST),
+            _ => None,
         };
         let groups = Path::new(group).ancestors();
-        groups.filter_map(move |group| Some((root.join(group), version?)))
+        groups.filter_map(move |path| {
+            Some(Group {
+                root,
+                path,
+                version: version?,
+            })
+        })
     })
 }
 
 fn groups_have(root: &Path, own_groups: &str, bytes: u64) -> bool {
-    groups_of(root, own_groups).all(|(group, version)| version.has(&group, bytes))
+    groups_of(root, own_groups).all(|group| group.version.has(&group, bytes))
 }
 
 /// The files of a group in which a version of control groups says what it may have and has.
 struct Version {
+    /// Its folder, if it has one.
+    folder: &'static str,
     limits: &'static [&'static str],
     used: &'static str,
     /// Of what is used, that which the kernel can take back at once.
     spare: &'static str,
 }
 
-const FIRST: Version = Version {
+static FIRST: Version = Version {
+    folder: "memory",
     limits: &["memory.limit_in_bytes"],
     used: "memory.usage_in_bytes",
     spare: "total_inactive_file ",
 };
 
-const SECOND: Version = Version {
+static SECOND: Version = Version {
+    folder: "",
     limits: &["memory.max", "memory.high"],
     used: "memory.current",
     spare: "inactive_file ",
 };
 
 impl Version {
-    fn limit(&self, group: &Path) -> Option<u64> {
+    fn limit(&self, group: &Group<'_>) -> Option<u64> {
         let limits = self.limits.iter();
-        limits.filter_map(|file| number_in(group, file)).min()
+        limits.filter_map(|file| group.number_in(file)).min()
     }
 
     /// True if so many bytes more leave enough. A group that is not seen from here has no limit that
     /// can be known.
-    fn has(&self, group: &Path, bytes: u64) -> bool {
-        let (Some(limit), Some(used)) = (self.limit(group), number_in(group, self.used)) else {
+    fn has(&self, group: &Group<'_>, bytes: u64) -> bool {
+        let (Some(limit), Some(used)) = (self.limit(group), group.number_in(self.used)) else {
             return true;
         };
-        let spare = || number_after(&read_in(group, "memory.stat")?, self.spare);
+        let spare = || number_after(group.read("memory.stat")?.as_str(), self.spare);
         leaves(bytes, limit, used)
             || leaves(bytes, limit, used.saturating_sub(spare().unwrap_or(0)))
     }
 }
 
-fn read_in(group: &Path, file: &str) -> Option<String> {
-    fs::read_to_string(group.join(file)).ok()
-}
+impl Group<'_> {
+    fn read(&self, file: &str) -> Option<Text> {
+        let mut path = [0; PATH_BYTES_MAX];
+        let mut end = 0;
+        let folder = OsStr::new(self.version.folder);
+        let parts = [self.root.as_os_str(), folder, self.path.as_os_str()];
+        for part in parts.into_iter().chain([OsStr::new(file)]) {
+            let part = part.as_bytes();
+            path.get_mut(end..)?
+                .get_mut(..part.len())?
+                .copy_from_slice(part);
+            end += part.len();
+            *path.get_mut(end)? = b'/';
+            end += usize::from(!part.is_empty());
+        }
+        // In the place of the last slash.
+        *path.get_mut(end.checked_sub(1)?)? = 0;
+        Text::of(CStr::from_bytes_until_nul(&path).ok()?)
+    }
 
-fn number_in(group: &Path, file: &str) -> Option<u64> {
-    read_in(group, file)?.trim().parse().ok()
+    fn number_in(&self, file: &str) -> Option<u64> {
+        self.read(file)?.as_str().trim().parse().ok()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const MIB: u64 = 1 << 20;

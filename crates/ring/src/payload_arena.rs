@@ -75,13 +75,22 @@ impl PayloadArena {
         }
     }
 
-    /// One that never has a place, while payloads go elsewhere.
+    /// One that never has a place, while payloads go elsewhere. Does not allocate.
     pub(crate) fn put_aside(window_max: usize) -> Self {
         Self {
+            head: 0,
             window: 0,
             window_max,
-            ..Self::new(0, 0)
+            used: VecDeque::new(),
+            gone_through: ticks(),
+            fast_laps: 0,
+            widen: false,
         }
+    }
+
+    /// Reserves memory for so many places in use, as many as there are cells.
+    pub(crate) fn reserve(&mut self, cells: usize) {
+        self.used.reserve(cells.saturating_sub(self.used.len()));
     }
 
     /// A place for `len` bytes, if there is one. It is taken only by [`PayloadArena::take`].

@@ -58,6 +58,10 @@ impl PollSet {
         self.remove(index);
         self.states[index] = State::Active(0);
         self.active.push(index as u32);
+        // Links change from one to the other without allocation.
+        let most = self.states.len();
+        self.active.reserve(most - self.active.len());
+        self.idle.reserve(most - self.idle.len());
     }
 
     /// Removes the link at this index, if there is one.

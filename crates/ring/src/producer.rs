@@ -80,6 +80,12 @@ impl<M: CellMemory> Producer<M> {
         }
     }
 
+    /// Reserves memory, so that no later call allocates any. To be called while no message waits
+    /// in the overflow log; otherwise long ones may allocate after that.
+    pub fn reserve(&mut self) {
+        self.arena.reserve(1 << self.shift);
+    }
+
     /// Room for one cell, if there is some.
     #[inline(always)]
     pub fn room(&mut self) -> Result<Room<'_, M>, NoRoom> {

@@ -15,4 +15,6 @@ pub use arguments::{bytes, bytes_mut, options_or, put, text, wait_of, words};
 pub use environment::setting;
 pub use handle::{Handles, kind_of, serial};
 pub use owner::{Absence, Claim, Opened, Owner, Place};
-pub use status::{BadArgument, Failure, error_text, protect, with_error_text};
+pub use status::{
+    BadArgument, Failure, error_text, in_interrupt, is_interrupt, protect, with_error_text,
+};

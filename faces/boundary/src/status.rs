@@ -1,7 +1,7 @@
 //! Errors on their way to C: a code, and the text of the last one.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -41,11 +41,29 @@ type Last = (Cow<'static, str>, Option<CString>);
 
 thread_local! {
     static LAST: RefCell<Last> = const { RefCell::new((Cow::Borrowed(""), None)) };
+    static IS_INTERRUPT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls a function of the program from the handler of a signal: its calls of the library make and
+/// keep no text of an error meanwhile, as that allocates and frees.
+pub fn in_interrupt(act: impl FnOnce()) {
+    let before = IS_INTERRUPT.replace(true);
+    act();
+    IS_INTERRUPT.set(before);
+}
+
+/// True in a function that [`in_interrupt`] calls.
+pub fn is_interrupt() -> bool {
+    IS_INTERRUPT.get()
 }
 
 /// Keeps the text of an error of this thread, and gives its code.
 #[cold]
 fn tell((code, text): (c_int, Cow<'static, str>)) -> c_int {
+    if is_interrupt() {
+        // The program may be in the middle of the one that is kept.
+        return code;
+    }
     // No text is kept while the thread ends.
     let _ = LAST.try_with(|last| last.borrow_mut().0 = text);
     code

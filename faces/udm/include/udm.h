@@ -114,8 +114,18 @@ enum {
     UDM_SAFEPOINT = 0, /* when the program polls or waits, at the end of a section, and while an
                         * injection waits for room */
     UDM_POLLING = 1,   /* only when it polls or waits */
-    UDM_THREAD = 2     /* at once, in a thread of their own, except in sections of the program. All
+    UDM_THREAD = 2,    /* at once, in a thread of their own, except in sections of the program. All
                         * that handlers share with the program is used in sections only */
+    UDM_SIGNAL = 3     /* at once, in the thread of the program, which a signal interrupts, except in
+                        * sections and in calls for this end point, whose end runs them. Handlers do
+                        * only what the handler of a signal may do (signal-safety(7)): they allocate
+                        * nothing, lock nothing and use no streams. Of this library they call, for
+                        * their own end point, the functions that handlers may call, but neither
+                        * udm_spawn nor udm_inject_bulk with data of the own area (UDM_IN_HANDLER);
+                        * errors have no text there. All that handlers share with the program is
+                        * used in sections, or is volatile sig_atomic_t. All nodes are of one host,
+                        * strategy "proc"; a group has one such end point, and no CRL beside it. A
+                        * thread that blocks the signal is not interrupted */
 };
 
 /* All zero, or null in place of them: the end point "main" of the job. */
@@ -127,6 +137,8 @@ typedef struct udm_options {
     int64_t wait_ms;      /* the time that an injection waits for room; 0: for ever */
     int64_t open_ms;      /* to wait for each node; 0: as the launcher says, or a minute */
     size_t area_bytes;    /* of memory into which others bring data (udm_inject_bulk); 0: none */
+    int interrupt_signal; /* with UDM_SIGNAL: SIGURG, SIGIO, SIGUSR1 or SIGUSR2, which has no handler
+                           * before (UDM_IN_USE); 0: SIGURG. Closing restores its action */
 } udm_options;
 
 /* Opens the end point. Blocks until all nodes have opened theirs, allocates, and connects to all.

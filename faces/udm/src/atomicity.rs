@@ -52,7 +52,6 @@ pub unsafe extern "C" fn hamlyn_udm_spawn(
             udm,
             function,
             argument,
-        });
-        Ok(())
+        })
     })
 }

@@ -61,6 +61,10 @@ fn message_words<'a>(count: usize, values: *const u32) -> Result<&'a [u32], Fail
     Ok(words(values, count, WORDS_MAX, NULL_WORDS)?)
 }
 
+const NO_COPY: Failure = Failure::new(
+    Code::InHandler,
+    "a handler that a signal runs cannot send data of the own area, which are copied first",
+);
 const TOO_MANY: Failure = Failure::new(
     Code::TooLong,
     "a message has at most 14 words (UDM_WORDS_MAX): send more as bytes (udm_inject_bytes)",
@@ -146,6 +150,9 @@ pub unsafe extern "C" fn hamlyn_udm_inject_bulk(
         let own = udm.area().as_ptr_range();
         let given = data.as_ptr_range();
         if given.start < own.end && own.start < given.end {
+            if hamlyn_boundary::is_interrupt() {
+                return Err(NO_COPY);
+            }
             // Handlers may write the own area while the call waits.
             let copy: Box<[u8]> = data.into();
             return Ok(udm.inject_bulk(to, handler, words, &copy, at)?);

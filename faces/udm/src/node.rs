@@ -27,6 +27,8 @@ unsafe impl Send for Function {}
 pub(crate) struct State {
     /// A handler that ended without extracting its message.
     pub(crate) undisposed: Option<u16>,
+    /// Signals run handlers.
+    pub(crate) is_by_signal: bool,
 }
 
 pub(crate) const NOTHING: Failure = Failure::new(
@@ -63,7 +65,7 @@ pub(crate) trait Inside {
     fn begin(&mut self, mask: u8) -> Result<(), AtomError>;
     fn end(&mut self, mask: u8) -> Result<(), Failure>;
     fn uac(&mut self) -> u8;
-    fn spawn(&mut self, function: Function);
+    fn spawn(&mut self, function: Function) -> Result<(), Failure>;
 }
 
 /// Things that the program alone can do.

@@ -3,7 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-use hamlyn_udm::{Exclusive, INTERRUPT_DISABLE, Udm, Upcalls};
+use hamlyn_udm::{Error, Exclusive, INTERRUPT_DISABLE, Signals, Suspension, Upcalls};
 
 use crate::group::{OpenGroup, SharedHost};
 use crate::node::{Outside, State};
@@ -18,7 +18,9 @@ pub(crate) enum Kind {
     /// Handlers run in calls of the program.
     Own(Box<dyn Outside>),
     /// They run in a thread of their own.
-    Upcalls(WithUpcalls),
+    Upcalls(Sections<Upcalls<State, SharedHost>>),
+    /// They interrupt the program, by a signal.
+    Signals(Sections<Signals<State>>),
 }
 
 pub(crate) const IN_HANDLER: Failure = Failure::new(
@@ -28,7 +30,7 @@ pub(crate) const IN_HANDLER: Failure = Failure::new(
 
 pub(crate) const NO_SECTION: Failure = Failure::new(
     Code::BadDispose,
-    "handlers have a thread of their own (UDM_THREAD): begin a section (udm_beginatom) to see or extract messages",
+    "handlers run between calls (UDM_THREAD, UDM_SIGNAL): begin a section (udm_beginatom) to see or extract messages",
 );
 
 impl Object {
@@ -46,25 +48,126 @@ impl Object {
     }
 }
 
-/// An end point whose handlers run in a thread of their own.
-pub(crate) struct WithUpcalls {
-    /// The section of the program, if it is in one. It ends before that which it borrows.
-    section: Option<Exclusive<'static, State, SharedHost>>,
-    /// Behind a pointer, where it stays.
-    upcalls: Box<Upcalls<State, SharedHost>>,
+/// An end point whose handlers run between the program's calls, and so in none of its sections.
+pub(crate) trait Beside: 'static {
+    /// The end point in the hands of the program.
+    type Section<'a>: Section;
+
+    fn begin(&self) -> Result<Self::Section<'_>, Error>;
 }
 
-impl WithUpcalls {
-    pub(crate) fn new(udm: Udm<State, SharedHost>) -> Result<Self, Failure> {
-        Ok(Self {
+/// See [`Beside::Section`].
+pub(crate) trait Section {
+    fn udm(&mut self) -> &mut dyn Outside;
+    /// Clears bits other than that of the section.
+    fn end_others(&mut self, mask: u8) -> Result<(), Error>;
+    fn finish(self) -> Result<(), Error>;
+}
+
+impl Beside for Upcalls<State, SharedHost> {
+    type Section<'a> = Exclusive<'a, State, SharedHost>;
+
+    fn begin(&self) -> Result<Self::Section<'_>, Error> {
+        self.atomic()
+    }
+}
+
+impl Section for Exclusive<'_, State, SharedHost> {
+    fn udm(&mut self) -> &mut dyn Outside {
+        &mut **self
+    }
+
+    fn end_others(&mut self, mask: u8) -> Result<(), Error> {
+        self.end_atomic(mask)
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        self.end()
+    }
+}
+
+impl Beside for Signals<State> {
+    type Section<'a> = Suspension<'a, State>;
+
+    fn begin(&self) -> Result<Self::Section<'_>, Error> {
+        self.atomic()
+    }
+}
+
+impl Section for Suspension<'_, State> {
+    fn udm(&mut self) -> &mut dyn Outside {
+        &mut **self
+    }
+
+    fn end_others(&mut self, mask: u8) -> Result<(), Error> {
+        self.end_atomic(mask)
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        self.end()
+    }
+}
+
+/// An end point of that kind, and its sections.
+pub(crate) struct Sections<B: Beside> {
+    /// The section of the program, if it is in one. It ends before that which it borrows.
+    section: Option<B::Section<'static>>,
+    /// Behind a pointer, where it stays.
+    beside: Box<B>,
+}
+
+impl<B: Beside> Sections<B> {
+    pub(crate) fn of(beside: B) -> Self {
+        Self {
             section: None,
-            upcalls: Box::new(udm.with_upcalls()?),
-        })
+            beside: Box::new(beside),
+        }
+    }
+
+    /// Makes a call of the program, in a section of its own if it is in none.
+    fn with<R>(
+        &mut self,
+        act: impl FnOnce(&mut dyn Outside) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        if let Some(section) = &mut self.section {
+            return act(section.udm());
+        }
+        let mut section = self.beside.begin()?;
+        let result = act(section.udm());
+        section.finish()?;
+        result
+    }
+
+    fn begin(&mut self, mask: u8) -> Result<(), Failure> {
+        if self.section.is_some() || mask & INTERRUPT_DISABLE == 0 {
+            return self.with(|udm| Ok(udm.begin(mask)?));
+        }
+        let beside: *const B = &raw const *self.beside;
+        // SAFETY: the box is dropped after the section that borrows what it points to.
+        let mut begun = unsafe { &*beside }.begin()?;
+        begun.udm().begin(mask)?;
+        self.section = Some(begun);
+        Ok(())
+    }
+
+    fn end(&mut self, mask: u8) -> Result<(), Failure> {
+        if mask & INTERRUPT_DISABLE == 0 {
+            return self.with(|udm| udm.end(mask));
+        }
+        let Some(held) = &mut self.section else {
+            return self.with(|udm| udm.end(mask));
+        };
+        held.end_others(mask & !INTERRUPT_DISABLE)?;
+        if let Some(held) = self.section.take() {
+            held.finish()?;
+        }
+        self.with(|udm| udm.check_handlers())
     }
 }
 
 impl Kind {
-    /// Makes a call of the program; with upcalls in a section of its own, if it is in none.
+    /// Makes a call of the program; where handlers run between calls, in a section of its own if it
+    /// is in none.
     #[inline]
     pub(crate) fn with<R>(
         &mut self,
@@ -72,55 +175,34 @@ impl Kind {
     ) -> Result<R, Failure> {
         match self {
             Self::Own(udm) => act(&mut **udm),
-            Self::Upcalls(WithUpcalls {
-                section: Some(section),
-                ..
-            }) => act(&mut **section),
-            Self::Upcalls(WithUpcalls { upcalls, .. }) => {
-                let mut section = upcalls.atomic()?;
-                let result = act(&mut *section);
-                section.end()?;
-                result
-            }
+            Self::Upcalls(sections) => sections.with(act),
+            Self::Signals(sections) => sections.with(act),
         }
     }
 
     /// True if handlers may run between two calls.
     pub(crate) fn is_beside_handlers(&self) -> bool {
-        matches!(self, Self::Upcalls(WithUpcalls { section: None, .. }))
+        match self {
+            Self::Own(_) => false,
+            Self::Upcalls(sections) => sections.section.is_none(),
+            Self::Signals(sections) => sections.section.is_none(),
+        }
     }
 
     pub(crate) fn begin(&mut self, mask: u8) -> Result<(), Failure> {
-        if let Self::Upcalls(WithUpcalls { section, upcalls }) = self
-            && section.is_none()
-            && mask & INTERRUPT_DISABLE != 0
-        {
-            let mut begun = upcalls.atomic()?;
-            begun.begin_atomic(mask)?;
-            // SAFETY: it borrows what the box points to, which is dropped after it.
-            *section = Some(unsafe {
-                std::mem::transmute::<
-                    Exclusive<'_, State, SharedHost>,
-                    Exclusive<'static, State, SharedHost>,
-                >(begun)
-            });
-            return Ok(());
+        match self {
+            Self::Own(udm) => Ok(udm.begin(mask)?),
+            Self::Upcalls(sections) => sections.begin(mask),
+            Self::Signals(sections) => sections.begin(mask),
         }
-        self.with(|udm| Ok(udm.begin(mask)?))
     }
 
     pub(crate) fn end(&mut self, mask: u8) -> Result<(), Failure> {
-        if let Self::Upcalls(WithUpcalls { section, .. }) = self
-            && mask & INTERRUPT_DISABLE != 0
-            && let Some(held) = section
-        {
-            held.end_atomic(mask & !INTERRUPT_DISABLE)?;
-            if let Some(held) = section.take() {
-                held.end()?;
-            }
-            return self.with(|udm| udm.check_handlers());
+        match self {
+            Self::Own(udm) => udm.end(mask),
+            Self::Upcalls(sections) => sections.end(mask),
+            Self::Signals(sections) => sections.end(mask),
         }
-        self.with(|udm| udm.end(mask))
     }
 
     pub(crate) fn uac(&mut self) -> Result<u8, Failure> {

@@ -83,14 +83,19 @@ impl<H: Host + 'static> Inside for Udm<State, H> {
         Udm::uac(self)
     }
 
-    fn spawn(&mut self, function: Function) {
+    fn spawn(&mut self, function: Function) -> Result<(), Failure> {
         Udm::spawn(self, task(function));
+        Ok(())
     }
 }
 
 impl<H: Host + 'static> Outside for Udm<State, H> {
     fn on(&mut self, number: u16, function: Function) -> Result<(), Error> {
-        Udm::on(self, number, handler(function))
+        let next = match self.state().is_by_signal {
+            true => Message::new().reserve(),
+            false => Message::new(),
+        };
+        Udm::on(self, number, handler(function, next))
     }
 
     #[inline]

@@ -44,17 +44,26 @@ pub(crate) fn running_of<'a>(udm: *const c_void) -> Result<Option<&'a mut dyn In
     Ok((own.cast_const() == udm).then(|| unsafe { &mut *inside }))
 }
 
-/// The handler of a message, for the layer.
+const NO_SPAWN: Failure = Failure::new(
+    Code::InHandler,
+    "a handler that a signal runs spawns no task",
+);
+
+/// The handler of a message, for the layer. It extracts further ones into `next`.
 pub(crate) fn handler<H: Host + 'static>(
     function: Function,
+    mut next: Message,
 ) -> impl for<'a> FnMut(Arrival<'a, State, H>) -> Call<'a, State, H> + Send + 'static {
-    let mut next = Message::new();
-    move |arrival| {
+    move |mut arrival| {
+        let is_interrupt = arrival.context().is_interrupt();
         let mut handling = Handling {
             stage: Stage::Arrived(arrival),
             next: &mut next,
         };
-        run(function, &mut handling);
+        match is_interrupt {
+            true => hamlyn_boundary::in_interrupt(|| run(function, &mut handling)),
+            false => run(function, &mut handling),
+        }
         match handling.stage {
             Stage::Extracted(call) => call,
             Stage::Arrived(arrival) => {
@@ -192,8 +201,12 @@ macro_rules! by_context {
             self.context().uac()
         }
 
-        fn spawn(&mut self, function: Function) {
+        fn spawn(&mut self, function: Function) -> Result<(), Failure> {
+            if hamlyn_boundary::is_interrupt() {
+                return Err(NO_SPAWN);
+            }
             self.context().spawn(task(function));
+            Ok(())
         }
     };
 }

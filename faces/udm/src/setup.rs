@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use hamlyn::Wait;
 use hamlyn_boundary::{options_or, text, wait_of};
-use hamlyn_udm::{Interrupt, Udm, UdmOptions};
+use hamlyn_udm::{Interrupt, SignalOptions, Signals, Udm, UdmOptions};
 
 use crate::boundary::{inside, outside, protect, put};
 use crate::group::{CGroup, Description, Hosts};
 use crate::library::{close_if_unused, current, current_or_new};
 use crate::node::{CFunction, Function, State};
-use crate::object::{IN_HANDLER, Kind, Object, WithUpcalls};
+use crate::object::{IN_HANDLER, Kind, Object, Sections};
 use crate::running::running_of;
 use crate::status::{Code, Failure};
 
@@ -26,6 +26,7 @@ pub struct COptions {
     wait_ms: i64,
     open_ms: i64,
     area_bytes: usize,
+    interrupt_signal: c_int,
 }
 
 impl COptions {
@@ -37,12 +38,14 @@ impl COptions {
         wait_ms: 0,
         open_ms: 0,
         area_bytes: 0,
+        interrupt_signal: 0,
     };
 }
 
 const SAFEPOINT: c_int = 0;
 const POLLING: c_int = 1;
 const THREAD: c_int = 2;
+const SIGNAL: c_int = 3;
 
 /// The longest wait for all nodes that may be said in milliseconds; 0 is the default.
 pub(crate) fn wait_or(milliseconds: i64, default: Wait) -> Wait {
@@ -55,11 +58,11 @@ pub(crate) fn wait_or(milliseconds: i64, default: Wait) -> Wait {
 fn options_of(options: &COptions) -> Result<UdmOptions, Failure> {
     let default = UdmOptions::default();
     let interrupt = match options.interrupts {
-        SAFEPOINT | THREAD => Interrupt::Safepoint,
+        SAFEPOINT | THREAD | SIGNAL => Interrupt::Safepoint,
         POLLING => Interrupt::Polling,
         _ => {
             return Err(Failure::bad(
-                "interrupts are UDM_SAFEPOINT, UDM_POLLING or UDM_THREAD",
+                "interrupts are UDM_SAFEPOINT, UDM_POLLING, UDM_THREAD or UDM_SIGNAL",
             ));
         }
     };
@@ -86,19 +89,50 @@ fn open(options: &COptions) -> Result<*mut c_void, Failure> {
     let wait = wait_or(options.open_ms, description.start);
     let library = current_or_new()?;
     let is_threaded = options.interrupts == THREAD;
+    let is_by_signal = options.interrupts == SIGNAL;
+    let signal = match options.interrupt_signal {
+        0 => SignalOptions::default(),
+        signal => SignalOptions::of(signal),
+    };
+    if is_by_signal {
+        // Before other nodes meet it.
+        signal.check()?;
+    }
     let group = library.group(description, is_threaded)?;
-    let state = State::default();
+    let state = State {
+        is_by_signal,
+        ..State::default()
+    };
     let kind = match &group.hosts {
-        Hosts::Own(group) => Kind::Own(Box::new(Udm::open(group, name, own, state, wait)?)),
+        Hosts::Own(group) => {
+            let udm = Udm::open(group, name, own, state, wait)?;
+            match is_by_signal {
+                true => Kind::Signals(Sections::of(by_signal(udm, signal)?)),
+                false => Kind::Own(Box::new(udm)),
+            }
+        }
+        Hosts::Shared(_) if is_by_signal => return Err(SHARED),
         Hosts::Shared(group) => {
             let udm = Udm::open(group, name, own, state, wait)?;
             match is_threaded {
-                true => Kind::Upcalls(WithUpcalls::new(udm)?),
+                true => Kind::Upcalls(Sections::of(udm.with_upcalls()?)),
                 false => Kind::Own(Box::new(udm)),
             }
         }
     };
     library.insert(|_| Rc::new(Object::new(kind, group)))
+}
+
+const SHARED: Failure = Failure::new(
+    Code::InUse,
+    "the group is open with UDM_THREAD: an end point with UDM_SIGNAL takes another group",
+);
+
+/// Has a signal run the handlers.
+fn by_signal(udm: Udm<State>, options: SignalOptions) -> Result<Signals<State>, Failure> {
+    // SAFETY: the header demands of the program's handlers what the layer does, and the handler
+    // around them does no more.
+    Ok(unsafe { udm.with_signals(options) }?)
 }
 
 /// `udm_open`.

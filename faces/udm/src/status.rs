@@ -58,6 +58,10 @@ impl Failure {
 
     #[cold]
     pub(crate) fn of(code: Code, error: &impl std::fmt::Display) -> Self {
+        if hamlyn_boundary::is_interrupt() {
+            // A text would be allocated, and nobody can ask for it.
+            return Self::new(code, "");
+        }
         Self {
             code,
             text: Cow::Owned(error.to_string()),
@@ -135,6 +139,9 @@ impl From<Error> for Failure {
             Error::Atom(error) => return (*error).into(),
             Error::BadGroup { .. } | Error::SameInterface { .. } => Code::BadArgument,
             Error::BadHandler { .. } => Code::BadHandler,
+            Error::BadSignal { .. } => Code::BadArgument,
+            Error::SignalInUse { .. } => Code::InUse,
+            Error::SectionOpen => Code::InHandler,
             Error::NameInUse => Code::InUse,
             Error::Lost { .. } => Code::Lost,
             Error::BarrierTimeout { .. } => Code::TimedOut,

@@ -52,6 +52,16 @@ fn upcalls_interrupt_a_program_that_computes() {
 }
 
 #[test]
+fn signals_interrupt_a_program_that_computes() {
+    for standard in ["gnu11", "gnu17"] {
+        let program = UDM.compile("signals.c", standard, &format!("signals_{standard}"));
+        for procs in [1, 2, 4] {
+            each_passes(&program, procs, &[]);
+        }
+    }
+}
+
+#[test]
 fn each_end_of_a_node_has_its_code() {
     let program = UDM.compile("nodes.c", "gnu99", "nodes");
     for what in ["lost", "barrier", "refused"] {

@@ -1,7 +1,7 @@
 //! The `hamlyn-lab` command, for engineers of Hamlyn: it measures, hunts for faults, and carries
 //! out the papers' measurements. Output is for people, or for programs with `--json`; errors go to
 //! standard error, with an exit status that is not 0.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[macro_use]
 extern crate hamlyn_cli;

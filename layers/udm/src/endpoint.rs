@@ -5,6 +5,7 @@ mod sending;
 
 use std::sync::Arc;
 
+use hamlyn::engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::PortName;
 use hamlyn::engine::point::{Point, UdmPoint};
@@ -26,6 +27,9 @@ const NUMBER_BYTES: usize = size_of::<u32>();
 
 /// In the place of a node whose next message is ready: the message that was shown.
 const SHOWN: u32 = u32::MAX;
+
+/// Links that may come while handlers interrupt the program.
+const LINKS_TO_COME: usize = 1024;
 
 /// Messages in a row that no handler sees, after which a look gives up.
 const UNSEEN_MAX: usize = 64;
@@ -90,8 +94,8 @@ impl<H: Host> OfferedPort<H> {
 
 impl<H: Host> Drop for OfferedPort<H> {
     fn drop(&mut self) {
-        self.group.give_up(&self.item);
         let mut session = self.group.manager.session();
+        self.group.give_up(&self.item);
         session.withdraw(&self.item);
         // A forked child has none to close.
         let _ = session.close_port_named(self.port.name());
@@ -122,6 +126,8 @@ pub(crate) struct Endpoint<H: Host> {
     pub(crate) wait: Wait,
     /// A handler runs; or it has panicked, or a section has, if the program calls.
     pub(crate) is_in_handler: bool,
+    /// The handler of a signal has it, which must not allocate.
+    pub(crate) is_interrupt: bool,
     changes: u64,
     pub(crate) barrier: Barrier,
 }
@@ -175,6 +181,7 @@ impl<H: Host> Endpoint<H> {
             statistics: Statistics::default(),
             wait: options.wait,
             is_in_handler: false,
+            is_interrupt: false,
             changes: 0,
         })
     }
@@ -257,6 +264,17 @@ impl<H: Host> Endpoint<H> {
             };
             let from = message.from();
             let Some(source) = source_of(&self.links, from) else {
+                if self.is_interrupt && self.links.capacity() <= from.index as usize {
+                    // Of a link that came since: no node has one.
+                    message.dispose();
+                    self.statistics.strangers += 1;
+                    unseen += 1;
+                    if unseen == UNSEEN_MAX {
+                        self.has_more = true;
+                        return Ok(false);
+                    }
+                    continue;
+                }
                 // It is shown again, when its node is known.
                 let node = self.group.node_over(&mut session, from);
                 let far = node.and_then(|node| self.members[node as usize].far.as_ref());
@@ -342,6 +360,25 @@ impl<H: Host> Endpoint<H> {
     pub(crate) fn is_available(&mut self) -> Result<bool, ReceiveError> {
         let mut session = self.group.manager.session();
         Ok(!self.ready.is_empty() || session.next_message(&mut self.offered.port)?.is_some())
+    }
+
+    /// Reserves memory for messages that the handler of a signal takes.
+    ///
+    /// # Errors
+    ///
+    /// A node is on another host, whose messages wait for their turns in memory that is allocated.
+    pub(crate) fn prepare_interrupts(&mut self) -> Result<(), Error> {
+        if self.members.iter().any(|member| member.far.is_some()) {
+            let reason = "a node of the group is on another host";
+            return Err(Error::NoSignals { reason });
+        }
+        self.shown.reserve_all();
+        self.piece.reserve(PACKET_PAYLOAD_MAX);
+        self.ready.reserve(1);
+        self.links.reserve(LINKS_TO_COME);
+        let mut session = self.group.manager.session();
+        session.reserve_for_interrupts(&mut self.offered.port);
+        Ok(())
     }
 
     /// Takes packets of all links, which a look for one message does not: how many.

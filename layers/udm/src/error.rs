@@ -47,6 +47,29 @@ pub enum Error {
     /// Handlers need a thread of their own.
     #[error("the system has no thread left for the handlers: end some, or poll instead")]
     NoThread,
+    /// No handlers may run by that signal.
+    #[error(
+        "signal {signal} cannot run handlers: choose SIGURG, SIGIO, SIGUSR1 or SIGUSR2, as others queue up, or stop or end processes"
+    )]
+    BadSignal {
+        /// Its number.
+        signal: i32,
+    },
+    /// The program, or another library in it, handles that signal.
+    #[error("signal {signal} has a handler already: choose another one (`SignalOptions::signal`)")]
+    SignalInUse {
+        /// Its number.
+        signal: i32,
+    },
+    /// Signals cannot run the handlers of this end point.
+    #[error("signals cannot run the handlers of this end point: {reason}; or use upcalls")]
+    NoSignals {
+        /// Why not, and the remedy.
+        reason: &'static str,
+    },
+    /// A section of the program lasts, or a handler runs.
+    #[error("a section of this end point is open in this thread: end it first")]
+    SectionOpen,
     /// A node is gone, and with it what is waited for.
     #[error("node {node} is gone ({end}): go on without it, or end the job")]
     Lost {

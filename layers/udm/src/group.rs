@@ -259,13 +259,15 @@ impl<H: Host> Group<H> {
     /// if no node of that number on this host was met, or it lends none. Does not allocate; not for
     /// the path of a message.
     pub fn log_use(&self, node: u32) -> Option<LogUse> {
+        let mut session = self.shared.manager.session();
         let link = self.shared.state().links.get(node as usize).copied()??;
-        self.shared.manager.session().log_use(link)
+        session.log_use(link)
     }
 
     /// The next event of the nodes of this group, if there is one. Moves no packets.
     pub fn next_event(&self) -> Option<Event> {
-        self.shared.hear(&mut self.shared.manager.session());
+        let mut session = self.shared.manager.session();
+        self.shared.hear(&mut session);
         let mut state = self.shared.state();
         state.events.pop_front().or_else(|| {
             let count = std::mem::take(&mut state.missed);
@@ -288,7 +290,8 @@ impl<H: Host> std::fmt::Debug for Group<H> {
 }
 
 impl<H: Host> Shared<H> {
-    /// For a moment: it is never held while a node is waited for.
+    /// For a moment: it is never held while a node is waited for. Its thread has the manager in
+    /// hand, so that no handler of a signal comes that waits for it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -299,6 +302,7 @@ impl<H: Host> Shared<H> {
 
     /// Takes a name for an end point. False if one of that name is open.
     pub(crate) fn take(&self, item: &str) -> bool {
+        let _session = self.manager.session();
         self.state().open.insert(item.to_owned())
     }
 

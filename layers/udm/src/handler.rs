@@ -148,6 +148,13 @@ impl<S: 'static, H: Host> Context<S, H> {
         self.endpoint.group.nodes()
     }
 
+    /// True if a signal has interrupted the program to run this handler
+    /// ([`Signals`](crate::Signals)), so that it must do nothing but what a signal handler may do.
+    #[inline]
+    pub fn is_interrupt(&self) -> bool {
+        self.endpoint.is_interrupt
+    }
+
     /// Injects a message, like [`Udm::inject`](crate::Udm::inject); no handler runs meanwhile.
     /// Messages that come while it waits for room go to the queue of the end point.
     #[inline]

@@ -53,12 +53,13 @@
 //! **Atomicity.** A handler runs in an atomic section, and so does what follows [`Udm::atomic`]: no
 //! other handler runs meanwhile. Outside of sections handlers run when the program polls, at the end
 //! of a section, and while an injection waits for room ([`Interrupt::Safepoint`]); or at once, in a
-//! thread of their own ([`Udm::with_upcalls`]).
+//! thread of their own ([`Udm::with_upcalls`]), or in that of the program, which a signal interrupts
+//! ([`Udm::with_signals`]).
 //!
 //! **Protection.** The interface compares the identity of the group and a random key before a
 //! message is shown. A message is loaded once. Nodes of a group trust each other with barriers and
 //! handlers; a process that is none reaches no handler.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod barrier;
 mod bulk;
@@ -73,6 +74,8 @@ mod message;
 mod options;
 mod order;
 mod section;
+mod signal;
+mod signals;
 mod uac;
 mod udm;
 mod upcalls;
@@ -85,6 +88,7 @@ pub use limits::{BYTES_MAX, HANDLERS_MAX, NODES_MAX, WORDS_MAX};
 pub use message::Message;
 pub use options::{Interrupt, UdmOptions};
 pub use section::Section;
+pub use signals::{SignalOptions, Signals, Suspension};
 pub use uac::{ATOMICITY_EXTEND, DISPOSE_PENDING, INTERRUPT_DISABLE, TIMER_FORCE};
 pub use udm::Udm;
 pub use upcalls::{Exclusive, Upcalls};

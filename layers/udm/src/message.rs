@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use hamlyn::engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn::{Host, PortMessage};
 
 use crate::limits::SHORT_BYTES_MAX;
@@ -37,6 +38,19 @@ impl Message {
             short: [0; SHORT_BYTES_MAX],
             long: Vec::new(),
         }
+    }
+
+    /// Makes room for one of any length, so that to extract one into it allocates nothing: for
+    /// handlers that interrupt the program ([`Signals`](crate::Signals)). Allocates 64 KiB.
+    #[must_use]
+    pub fn reserve(mut self) -> Self {
+        self.reserve_all();
+        self
+    }
+
+    pub(crate) fn reserve_all(&mut self) {
+        let most = PACKET_PAYLOAD_MAX;
+        self.long.reserve(most.saturating_sub(self.long.len()));
     }
 
     /// The node that sent it.

@@ -445,6 +445,10 @@ impl<S: 'static, H: Host> Udm<S, H> {
 
     #[inline(never)]
     fn run_tasks(&mut self) {
+        if self.context.endpoint.is_interrupt {
+            // They allocate and free, and wait for the end of a section.
+            return;
+        }
         // Those that they spawn are next.
         while let Some(task) = self.context.tasks.pop_front() {
             task(&mut self.context);

@@ -73,6 +73,33 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         Some(posted(id, sequence?, true).handle)
     }
 
+    /// The same of a message of any length that is one packet: the way of a sender that may not
+    /// allocate, and so can queue nothing.
+    #[cold]
+    #[inline(never)]
+    pub fn post_or_leave<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        data: &[u8],
+        tx_links: &mut O,
+    ) -> Result<Option<SendHandle>, PostError> {
+        self.tell_posting(id, &|| *message, &[], &Source::Bytes(data));
+        let offered = self.offer_bytes(id, message, &[], data, tx_links);
+        let sequence = (offered == Some(Ok(()))).then(|| self.accept(1));
+        self.tell(|| SendEvent::Posted {
+            terminus: id,
+            sequence,
+        });
+        if offered == Some(Err(Unsent::Gone)) {
+            return Err(PostError::LinkGone);
+        }
+        let payload_max_bytes = tx_links.payload_max_bytes(message.link);
+        let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
+        segmenter(message, &[], data.len() as u64, payload_max_bytes)?;
+        Ok(sequence.map(|sequence| posted(id, sequence, true).handle))
+    }
+
     /// Sends a message whose data, and metadata if wanted, are gathered from send-buffer areas.
     /// What the link does not take waits. Never blocks; allocates only as a queue grows.
     pub fn post_gather<O: TxLinks<A>>(

@@ -334,6 +334,9 @@ impl<H: Host> Interface<H> {
     #[cold]
     #[inline(never)]
     pub(super) fn drain_events(&mut self) {
+        if self.is_interrupt {
+            return;
+        }
         loop {
             let news = if let Some(driver) = &mut self.driver {
                 let Some(event) = driver.next_event() else {
@@ -361,6 +364,9 @@ impl<H: Host> Interface<H> {
     /// Ends links whose peers were found to break the rules while we sent.
     #[cold]
     pub(super) fn end_broken(&mut self) {
+        if self.is_interrupt {
+            return;
+        }
         while let Some((id, fault)) = self
             .outbound
             .lock(|outbound| outbound.tx_links.next_broken())
@@ -373,6 +379,9 @@ impl<H: Host> Interface<H> {
     /// Ends links that ended while we received.
     #[cold]
     pub(super) fn end_ended(&mut self) {
+        if self.is_interrupt {
+            return;
+        }
         // What the network processor told before is older: a link is known before it ends.
         self.drain_events();
         while let Some((id, end)) = self.inbound.lock(|inbound| inbound.next_ended()) {

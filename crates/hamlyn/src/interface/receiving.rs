@@ -497,7 +497,8 @@ impl<H: Host> Interface<H> {
             return None;
         }
         let now_ns = self.host.now_ns();
-        let is_own = !self.outbound.is_shared();
+        // Memory is given back by a program that is not interrupted.
+        let is_own = !self.outbound.is_shared() && !self.is_interrupt;
         // Rings count from here on: some may be for the waits that are announced next.
         if let Some(driver) = &mut self.driver {
             driver.prepare_sleep();
@@ -536,7 +537,10 @@ impl<H: Host> Interface<H> {
         if self.is_forked() {
             return;
         }
-        self.announced_credit_waits = None;
+        let was_listening = self.announced_credit_waits.take().is_some();
+        if let Some(listener) = self.listener.as_ref().filter(|_| was_listening) {
+            listener();
+        }
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
             driver.end_sleep();
             inbound.end_sleep();

@@ -205,6 +205,9 @@ impl<H: Host> Interface<H> {
         }
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
+        if self.is_interrupt {
+            return self.post_in_interrupt(terminus, target, message, offset);
+        }
         let awaits_room = self.awaits_room;
         let (_, mut outbox) = self.halves(terminus);
         let posted = loop {
@@ -216,6 +219,33 @@ impl<H: Host> Interface<H> {
         if self.sleepers.is_any() {
             self.wake_sleepers_for_credit();
         }
+        posted.map_err(|error| match error {
+            PostError::LinkGone => self.lost(target).into(),
+            other => other.into(),
+        })
+    }
+
+    /// Sends what goes at once, and queues nothing, as that allocates.
+    #[cold]
+    fn post_in_interrupt(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        offset: u64,
+    ) -> Result<Option<SendHandle>, SendError> {
+        let posting = &compose_at(target, message, offset);
+        let awaits_room = self.awaits_room;
+        let posted = self.outbound.lock(|outbound| {
+            loop {
+                let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+                let data = message.data;
+                match transmitter.post_or_leave(terminus, posting, data, tx_links) {
+                    Ok(None) if !awaits_room && outbound.press(target.link) => {}
+                    posted => break posted,
+                }
+            }
+        });
         posted.map_err(|error| match error {
             PostError::LinkGone => self.lost(target).into(),
             other => other.into(),

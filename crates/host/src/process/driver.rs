@@ -8,7 +8,7 @@ use std::time::Duration;
 use hamlyn_link::either::EitherLink;
 use hamlyn_ring::forks::Birth;
 use hamlyn_ring::wake::WaitSet;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::registry::watch_udp;
@@ -187,6 +187,17 @@ impl Driver for ProcessDriver {
 
     fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         Some(self.interior.registry.doorbells())
+    }
+
+    fn take_rings(&mut self) {
+        // Those of the sleep before are among them; others may follow.
+        self.rung = true;
+        // A ring that cannot be taken now is taken before the next sleep.
+        let _ = self.drain_doorbells();
+    }
+
+    fn each_doorbell(&self, act: &mut dyn FnMut(BorrowedFd<'_>)) {
+        self.interior.registry.each_doorbell(act);
     }
 
     fn park(&mut self, span_ns: u64) {

@@ -23,7 +23,7 @@ use hamlyn_link::pair::PairLink;
 use hamlyn_link::udp_endpoint::UdpEndpoint;
 use hamlyn_ring::wake::{WaitSet, WakeWord};
 use rustix::event::{PollFlags, epoll};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -194,6 +194,16 @@ impl Registry {
             }
         }
         Ok(())
+    }
+
+    /// Shows the sockets of all living links of this host, at which their peers ring.
+    pub(crate) fn each_doorbell(&self, act: &mut dyn FnMut(BorrowedFd<'_>)) {
+        let state = self.lock();
+        for entry in state.links.values().filter(|entry| !entry.lost) {
+            if let PeerHandle::Local(neighbour) = &entry.handle {
+                act(neighbour.control.as_fd());
+            }
+        }
     }
 
     fn drain_doorbell(&self, token: u64) {

@@ -111,6 +111,11 @@ impl Incoming {
         })
     }
 
+    /// See [`crate::ReceiveEnd::reserve`].
+    pub(crate) fn reserve(&mut self) {
+        self.abbreviations.reserve();
+    }
+
     /// See [`crate::Shortcut::peek_short`].
     #[inline(always)]
     pub(crate) fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {

@@ -119,6 +119,12 @@ impl Outgoing {
         })
     }
 
+    /// See [`crate::TransmitEnd::reserve`].
+    pub(crate) fn reserve(&mut self) {
+        self.abbreviations.reserve();
+        self.producer.reserve();
+    }
+
     /// What was agreed; less if there is no memory for that.
     #[inline]
     pub(crate) fn payload_max(&self) -> usize {

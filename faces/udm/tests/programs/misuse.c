@@ -95,7 +95,7 @@ static void arguments(void) {
     udm_event event;
     EQUAL(udm_open(NULL, NULL), UDM_BAD_ARGUMENT);
     memset(&options, 0, sizeof options);
-    options.interrupts = 3;
+    options.interrupts = 4;
     GIVES(udm_open(&other, &options), UDM_BAD_ARGUMENT, "UDM_SAFEPOINT");
     options.interrupts = 0;
     options.group.name = "g";

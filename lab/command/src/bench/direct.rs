@@ -19,6 +19,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::active::{Amount, Row, compare, host, in_window};
+use super::interrupts;
 
 const WAIT: Wait = Wait::millis(10_000);
 /// Words of the messages that are measured.
@@ -27,7 +28,7 @@ const WORD_BYTES: usize = size_of::<u32>();
 /// Messages to a receiver that takes nothing: more than a ring has, and little beside a log.
 const HELD: u32 = 20_000;
 /// Figures that are measured.
-pub(super) const STEPS: u64 = 2 * WORDS.len() as u64 + 1;
+pub(super) const STEPS: u64 = 2 * WORDS.len() as u64 + 2;
 
 /// Handlers: one that answers, the answer, and one that counts.
 const ECHO: u16 = 0;
@@ -52,6 +53,8 @@ pub(crate) struct Figures {
     /// Messages a second that are not answered.
     messages_per_s: Vec<Row>,
     held: Held,
+    #[serde(flatten)]
+    interrupts: interrupts::Figures,
 }
 
 /// A message of one word to a receiver that takes nothing until all were sent, beside one that
@@ -78,6 +81,7 @@ impl Figures {
             "{} messages to a receiver that takes nothing: {:.0} ns to send one, {:.0} ns to take one later\n",
             self.held.messages, self.held.send_ns, self.held.take_ns
         );
+        self.interrupts.print();
     }
 }
 
@@ -85,7 +89,7 @@ impl Figures {
 pub(super) fn measure(processors: &[usize], effort: Amount, bar: &ProgressBar) -> Result<Figures> {
     let there = processors.get(1).copied().context("one processor only")?;
     let end = Arc::new(AtomicU8::new(End::Node as u8));
-    std::thread::scope(|scope| {
+    let (round_trip_ns, messages_per_s, held) = std::thread::scope(|scope| {
         let served = Arc::clone(&end);
         let serving = scope.spawn(move || -> Result<()> {
             pin(&[there])?;
@@ -96,10 +100,21 @@ pub(super) fn measure(processors: &[usize], effort: Amount, bar: &ProgressBar) -
         let served = serving.join().map_err(|_| anyhow!("the server panicked"))?;
         served.context("serving")?;
         measured
+    })?;
+    // Its processor is free again.
+    let interrupts = interrupts::measure(there, effort, bar)?;
+    Ok(Figures {
+        round_trip_ns,
+        messages_per_s,
+        held,
+        interrupts,
     })
 }
 
-fn measure_at(end: &Arc<AtomicU8>, effort: Amount, bar: &ProgressBar) -> Result<Figures> {
+/// The round trips, the rates, and messages that are held.
+type Measured = (Vec<Row>, Vec<Row>, Held);
+
+fn measure_at(end: &Arc<AtomicU8>, effort: Amount, bar: &ProgressBar) -> Result<Measured> {
     let mut client = Client::open(Arc::clone(end))?;
     let (rounds, trips, window) = (effort.rounds, effort.round_trips, effort.window);
     let round_trip_ns = by_words(
@@ -119,15 +134,12 @@ fn measure_at(end: &Arc<AtomicU8>, effort: Amount, bar: &ProgressBar) -> Result<
         .collect::<Result<Vec<_>>>()?;
     bar.inc(1);
     let of = |figure: fn(&(f64, f64)) -> f64| median(held.iter().map(figure).collect());
-    Ok(Figures {
-        round_trip_ns,
-        messages_per_s,
-        held: Held {
-            messages: HELD,
-            send_ns: of(|held| held.0),
-            take_ns: of(|held| held.1),
-        },
-    })
+    let held = Held {
+        messages: HELD,
+        send_ns: of(|held| held.0),
+        take_ns: of(|held| held.1),
+    };
+    Ok((round_trip_ns, messages_per_s, held))
 }
 
 /// Measures both in turn, for each number of words.

@@ -11,6 +11,7 @@ mod descriptors;
 mod direct;
 mod event_loop;
 mod faces;
+mod interrupts;
 mod large;
 mod latency;
 mod loans;
