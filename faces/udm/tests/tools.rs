@@ -18,13 +18,11 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
     for (name, arguments) in parts {
         let to = format!("sanitized-{name}");
         let program: PathBuf = UDM.compile_with(name, "gnu99", &to, &SANITIZED);
-        for argument in arguments {
-            let mut command = Command::new(&program);
-            if argument.starts_with("fork") {
-                // The child leaves alone what it has of its parent's.
-                command.env("ASAN_OPTIONS", "detect_leaks=0");
-            }
-            passes(command.arg(argument));
+        // A forked child waits for ever for a lock of the sanitizer's allocator that a thread of its
+        // parent had. These parts are run without sanitizers, in `programs` and `regions`.
+        let whole = arguments.iter().filter(|part| !part.starts_with("fork"));
+        for argument in whole {
+            passes(Command::new(&program).arg(argument));
         }
     }
 }
