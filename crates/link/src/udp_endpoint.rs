@@ -129,7 +129,7 @@ pub struct UdpEndpoint<S = Socket> {
     asleep: AtomicBool,
     /// Its waking is to be told.
     tells_waking: AtomicBool,
-    /// Who polls in its stead sleeps until then; 0 if nobody does.
+    /// The thread that polls in its stead sleeps until then; 0 if none does.
     driven_until_ns: AtomicU64,
     /// A link has room again, or a packet came back, since the last poll.
     signalled: AtomicBool,
@@ -350,7 +350,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
 
     /// Nobody polls that link any more: if it polled for all, another one does from now on. Nobody
     /// else might call the endpoint until then.
-    pub(crate) fn is_let_go(&self, connection: &Connection<S>) {
+    pub(crate) fn let_go(&self, connection: &Connection<S>) {
         if self.polls_for_all(connection) {
             self.elect_poller(&lock(&self.connections));
         }
@@ -597,13 +597,14 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         if deadline_ns < before_ns
             && (self.is_asleep() || deadline_ns < self.driven_until_ns.load(Ordering::SeqCst))
         {
-            // Who sleeps does not know of it.
+            // The sleeper does not know of it.
             (self.notify)();
         }
     }
 
-    /// Who polls in the application's stead is about to sleep, until the deadline that it is told;
-    /// it is notified of an earlier one, until it calls [`UdpEndpoint::end_driver_sleep`].
+    /// The thread that polls in the application's stead is about to sleep, until the deadline that
+    /// it is told; it is notified of an earlier one, until it calls
+    /// [`UdpEndpoint::end_driver_sleep`].
     pub fn begin_driver_sleep(&self) -> Option<u64> {
         loop {
             let deadline_ns = self.deadline_ns.load(Ordering::SeqCst);
@@ -615,7 +616,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         }
     }
 
-    /// Who polls in the application's stead is awake, or nobody does that any more.
+    /// That thread is awake, or polls no more.
     pub fn end_driver_sleep(&self) {
         self.driven_until_ns.store(0, Ordering::SeqCst);
     }

@@ -30,7 +30,7 @@ impl<H: Host> Interface<H> {
             && let Some(due_ns) = self.spare_due_ns
             && due_ns <= self.host.now_ns()
         {
-            // Who announces the next sleep attends to what is due; this one has no time left.
+            // The next announcement attends to what is due; this one has no time left.
             self.wake_sleepers();
         }
         if self.sleepers.is_over {

@@ -375,7 +375,7 @@ impl<S: DatagramSocket> Drop for UdpReceive<S> {
             self.connection.nack(batch);
         }
         self.connection.close();
-        self.endpoint.is_let_go(&self.connection);
+        self.endpoint.let_go(&self.connection);
         self.endpoint.request_wakeup(0);
     }
 }
