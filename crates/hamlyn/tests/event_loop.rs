@@ -11,8 +11,7 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::{AnyThread, Sharing};
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait, datagram, tagged_write};
 use rustix::event::{Timespec, epoll};
-use rustix::time::{ClockId, clock_gettime};
-use support::{LONG, TIMEOUT, namespace, open, open_shared};
+use support::{LONG, TIMEOUT, namespace, open, open_shared, thread_cpu};
 
 fn options(namespace: &str, spin_ns: u64) -> Options {
     let mut options = Options::default().in_namespace(namespace);
@@ -126,11 +125,6 @@ fn linked<H: Host>(manager: &Manager<H>) {
         manager.session().poll();
         manager.session().peers().next().map(drop)
     });
-}
-
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[test]

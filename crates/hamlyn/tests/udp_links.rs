@@ -1,6 +1,8 @@
 //! Links between hosts at their beginning and their end. Hosts are addresses of the loopback device
 //! here.
 
+mod support;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -13,7 +15,7 @@ use hamlyn::{
     Wait,
 };
 
-use rustix::time::{ClockId, clock_gettime};
+use support::thread_cpu;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -179,11 +181,6 @@ fn a_fence_ends_when_its_peer_leaves() {
         sender.session().next_undelivered()
     });
     assert!(matches!(back.reason, Return::Ended(_)), "{back}");
-}
-
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Threads that wait at one interface sleep, also when something has become due for it meanwhile:

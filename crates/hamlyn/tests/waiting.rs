@@ -13,8 +13,7 @@ use hamlyn::{
     tagged_write,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
-use rustix::time::{ClockId, clock_gettime};
-use support::{LONG, namespace, open, open_shared, until};
+use support::{LONG, namespace, open, open_shared, thread_cpu, until};
 
 /// A call that waits.
 type Waiting<'a> = &'a mut dyn FnMut(&Manager<ProcessHost>);
@@ -104,11 +103,6 @@ fn a_sleeper_is_woken_by_each_message() {
             sender.send(0, &[], round, LONG).unwrap();
         }
     });
-}
-
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[test]

@@ -339,11 +339,7 @@ pub(crate) fn what_was_taken_before_the_end_is_fenced(world: &World) {
                 let count = tags.info().unwrap().refusals.count(Refusal::BadKey);
                 (count == 1).then_some(())
             });
-            peer.with(|manager| {
-                let mut session = manager.session();
-                let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
-                links.into_iter().for_each(|link| session.disconnect(link));
-            });
+            peer.end_links();
         },
         &|peer| {
             let ticket = peer.get_ticket("ticket");
@@ -362,11 +358,7 @@ pub(crate) fn what_was_taken_before_the_end_is_fenced(world: &World) {
             // While the peer ends the link, and when it has.
             peer.put("sent", &[]);
             last_refused(fence(peer, |wait| good.fence(wait)), 1);
-            peer.until("the end of the link", |manager, _| {
-                let mut session = manager.session();
-                session.poll();
-                session.peers().next().is_none().then_some(())
-            });
+            peer.unlinked();
             assert_eq!(fence(peer, |wait| good.fence(wait)), Ok(()));
             assert_eq!(fence_all(peer), Ok(()));
         },

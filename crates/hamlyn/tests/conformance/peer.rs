@@ -187,6 +187,24 @@ impl Peer {
         });
     }
 
+    /// Ends all links of this peer.
+    pub(crate) fn end_links(&self) {
+        self.with(|manager| {
+            let mut session = manager.session();
+            let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
+            links.into_iter().for_each(|link| session.disconnect(link));
+        });
+    }
+
+    /// Waits until nobody is linked to this peer.
+    pub(crate) fn unlinked(&self) {
+        self.until("the end of the link", |manager, _| {
+            let mut session = manager.session();
+            session.poll();
+            session.peers().next().is_none().then_some(())
+        });
+    }
+
     /// Publishes the address at which others find what is bound to that item.
     pub(crate) fn put_address(&self, item: &str) {
         self.put(item, format!("{}/{item}", self.name).as_bytes());

@@ -2,7 +2,6 @@
 
 use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::{Ticket, Wait, mailbox};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::peer::Peer;
 use crate::{Host, World};
@@ -32,22 +31,6 @@ fn take(peer: &Peer, inbox: &mut Receiver<Host>, round: u32) {
     inbox.ready();
 }
 
-fn end_links(peer: &Peer) {
-    peer.with(|manager| {
-        let mut session = manager.session();
-        let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
-        links.into_iter().for_each(|link| session.disconnect(link));
-    });
-}
-
-fn until_ended(peer: &Peer) {
-    peer.until("the end of the link", |manager, _| {
-        let mut session = manager.session();
-        session.poll();
-        session.peers().next().is_none().then_some(())
-    });
-}
-
 pub(crate) fn a_link_that_the_peer_ended_begins_anew(world: &World) {
     world.run(&[
         &|peer| {
@@ -55,62 +38,14 @@ pub(crate) fn a_link_that_the_peer_ended_begins_anew(world: &World) {
             peer.put_ticket("ticket", &inbox.ticket());
             for round in 0..ROUNDS {
                 take(peer, &mut inbox, round);
-                end_links(peer);
+                peer.end_links();
             }
         },
         &|peer| {
             let ticket = peer.get_ticket("ticket");
             for round in 0..ROUNDS {
                 send(peer, &ticket, round);
-                until_ended(peer);
-            }
-        },
-    ]);
-}
-
-/// Sleeps at the descriptor until `look` finds something; where there is none, looks again.
-fn in_a_loop<R>(peer: &Peer, what: &str, mut look: impl FnMut() -> Option<R>) -> R {
-    let mut handle = peer.with(|manager| manager.clone());
-    peer.until(what, |_, _| {
-        if let Some(found) = look() {
-            return Some(found);
-        }
-        let descriptor = handle.descriptor().cloned();
-        let sleep = handle.prepare_sleep(GROW).unwrap();
-        if let (Some(descriptor), Some(sleep)) = (descriptor, sleep) {
-            let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
-            let span = Timespec::try_from(sleep.timeout().unwrap()).unwrap();
-            poll(&mut polled, Some(&span)).unwrap();
-        }
-        None
-    })
-}
-
-pub(crate) fn a_loop_hears_of_links_that_begin_anew(world: &World) {
-    world.run(&[
-        &|peer| {
-            let mut inbox = inbox(peer);
-            peer.put_ticket("ticket", &inbox.ticket());
-            for round in 0..ROUNDS {
-                let had = in_a_loop(peer, "a message", || {
-                    inbox.recv(Wait::Poll).unwrap().map(|came| came.to_vec())
-                });
-                assert_eq!(had, round.to_le_bytes());
-                inbox.ready();
-                end_links(peer);
-            }
-        },
-        &|peer| {
-            let ticket = peer.get_ticket("ticket");
-            for round in 0..ROUNDS {
-                send(peer, &ticket, round);
-                in_a_loop(peer, "the end of the link", || {
-                    peer.with(|manager| {
-                        let mut session = manager.session();
-                        session.poll();
-                        session.peers().next().is_none().then_some(())
-                    })
-                });
+                peer.unlinked();
             }
         },
     ]);
@@ -126,8 +61,8 @@ pub(crate) fn both_end_a_link_and_begin_it_anew(world: &World) {
             take(peer, &mut inbox, round);
             peer.put(&format!("{own} took {round}"), &[]);
             peer.get(&format!("{other} took {round}"));
-            end_links(peer);
-            until_ended(peer);
+            peer.end_links();
+            peer.unlinked();
             peer.put(&format!("{own} ended {round}"), &[]);
             peer.get(&format!("{other} ended {round}"));
         }
@@ -147,7 +82,7 @@ pub(crate) fn links_of_two_peers_begin_anew_side_by_side(world: &World) {
                 peer.with(|manager| mailbox::Sender::<Host>::grow(manager, &ticket, GROW).unwrap());
             let mail = [number as u8, round as u8];
             peer.send(|_, _| sender.send(&mail, GROW)).unwrap();
-            until_ended(peer);
+            peer.unlinked();
         }
     };
     world.run(&[

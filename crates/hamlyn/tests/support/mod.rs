@@ -15,6 +15,7 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::{Event, Host, Manager, ManagerOptions, PeerLost, Wait};
+use rustix::time::{ClockId, clock_gettime};
 
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
@@ -29,6 +30,12 @@ pub(crate) fn namespace() -> String {
         std::process::id(),
         NUMBER.fetch_add(1, Ordering::Relaxed)
     )
+}
+
+/// The time of a processor that this thread has used.
+pub(crate) fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// How many descriptors this process has open, and one more: the directory in which they are

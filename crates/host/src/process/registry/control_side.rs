@@ -12,14 +12,14 @@ use crate::process::clock::{self, now_ns};
 use crate::process::counters::Outcome;
 use crate::{Event, HostError, LossCause};
 
-/// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine
-/// it may not come to that at once. The death of a process is known at once.
+/// A peer whose socket ended without goodbye is given so long to be dead, too: on a busy machine it
+/// may not come to that at once. The death of a process is known at once.
 const LOSS_GRACE_NS: u64 = 500_000_000;
-/// How long a link to another host must have been silent to be aborted when its peer asks for
+/// A link to another host that has been silent for so long is aborted when its peer asks for
 /// another: longer than two requests that cross take.
 const SILENT_NS: u64 = 1_000_000_000;
 
-/// Who shares half of the links.
+/// Those that share half of the links.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sharer {
     /// A user, as the kernel or the other host says.
@@ -37,7 +37,7 @@ impl Registry {
         self.lock().stopping
     }
 
-    /// Whether `key`, which asks for a link, may have one. Must be followed by
+    /// Succeeds if `key`, which asks for a link, may have one. Must be followed by
     /// [`Registry::end_incoming`] or [`Registry::give_up_incoming`] if so.
     ///
     /// When both sides ask at once, the attempt of the smaller interface number
@@ -197,7 +197,7 @@ impl Registry {
         state.links.len() + state.accepting.len() >= self.links_max
     }
 
-    /// Whether a user other than our own, or another host, has half of the links that there may
+    /// True if a user other than our own, or another host, has half of the links that there may
     /// be, so that nobody can take all of them. What another host says of its users takes no share
     /// of a user of this host.
     fn has_its_share(&self, state: &State, key: PeerKey, sharer: Sharer) -> bool {

@@ -1,4 +1,4 @@
-//! What the registry has of a peer.
+//! A peer as the registry has it.
 
 use std::sync::Arc;
 
