@@ -176,7 +176,7 @@ impl<H: Host> Core<H> {
     /// must not be in the way of others to whom it is given.
     fn lead_all(&mut self) {
         for _ in 0..=self.queue.capacity() {
-            match self.queue.reader.pop() {
+            match self.interface.pop(&mut self.queue) {
                 Ok(Some(told)) => self.lead(told),
                 Ok(None) => break,
                 Err(overrun) => self.note_overrun(overrun),

@@ -199,7 +199,7 @@ impl<H: Host> Interface<H> {
         if self.is_silent(queue) {
             return Ok(None);
         }
-        if let Some(notification) = queue.reader.pop()? {
+        if let Some(notification) = self.pop(queue)? {
             return Ok(Some(notification));
         }
         let is_own = match &self.inbound {
@@ -216,8 +216,18 @@ impl<H: Host> Interface<H> {
             } => Ok(Some(notification)),
             // Only a packet brings a notification, and nobody else takes any.
             Polled { packets: 0, .. } if is_own => Ok(None),
-            _ => queue.reader.pop(),
+            _ => self.pop(queue),
         }
+    }
+
+    /// The next notification that waits in a queue. A network processor told of its link before it
+    /// took the message: whoever learns of the message knows of the link.
+    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
+        let next = queue.reader.pop()?;
+        if next.is_some() {
+            self.drain_events_if_asked();
+        }
+        Ok(next)
     }
 
     /// Whether a poll would do nothing, told in a few instructions where there is but one link: a

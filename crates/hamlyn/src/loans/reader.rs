@@ -95,9 +95,9 @@ impl Guest for Door {
 
     fn greeting<H: Host>(
         &mut self,
-        _: &mut Session<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> Result<Option<lobby::Greeting>, Unwelcome> {
-        let told = match self.queue.reader.pop() {
+        let told = match session.pop(&mut self.queue) {
             Ok(None) => return Ok(None),
             Ok(Some(told)) if told.word == FAREWELL => return Err(Unwelcome::Left),
             told => told.map_err(|_| Unwelcome::Left)?,

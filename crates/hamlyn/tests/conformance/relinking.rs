@@ -1,8 +1,10 @@
 //! Links that end begin anew, from either side and from both.
 
 use hamlyn::datagram::{Receiver, Sender};
-use hamlyn::{Ticket, Wait, mailbox};
+use hamlyn::{Message, Ticket, Wait, mailbox};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::low_level::{RxSlot, send as send_message, target};
 use crate::peer::Peer;
 use crate::{Host, World};
 
@@ -45,6 +47,84 @@ pub(crate) fn a_link_that_the_peer_ended_begins_anew(world: &World) {
             let ticket = peer.get_ticket("ticket");
             for round in 0..ROUNDS {
                 send(peer, &ticket, round);
+                peer.unlinked();
+            }
+        },
+    ]);
+}
+
+/// Sleeps at the descriptor until `look` finds something; where there is none, looks again.
+fn in_a_loop<R>(peer: &Peer, what: &str, mut look: impl FnMut() -> Option<R>) -> R {
+    let mut handle = peer.with(|manager| manager.clone());
+    peer.until(what, |_, _| {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        let descriptor = handle.descriptor().cloned();
+        let sleep = handle.prepare_sleep(GROW).unwrap();
+        if let (Some(descriptor), Some(sleep)) = (descriptor, sleep) {
+            let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+            let span = Timespec::try_from(sleep.timeout().unwrap()).unwrap();
+            poll(&mut polled, Some(&span)).unwrap();
+        }
+        None
+    })
+}
+
+pub(crate) fn a_loop_hears_of_links_that_begin_anew(world: &World) {
+    world.run(&[
+        &|peer| {
+            let mut inbox = inbox(peer);
+            peer.put_ticket("ticket", &inbox.ticket());
+            for round in 0..ROUNDS {
+                let had = in_a_loop(peer, "a message", || {
+                    inbox.recv(Wait::Poll).unwrap().map(|came| came.to_vec())
+                });
+                assert_eq!(had, round.to_le_bytes());
+                inbox.ready();
+                peer.end_links();
+            }
+        },
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            for round in 0..ROUNDS {
+                send(peer, &ticket, round);
+                in_a_loop(peer, "the end of the link", || {
+                    peer.with(|manager| {
+                        let mut session = manager.session();
+                        session.poll();
+                        session.peers().next().is_none().then_some(())
+                    })
+                });
+            }
+        },
+    ]);
+}
+
+/// A network processor knows of a link, and takes its messages, before the program hears of either.
+pub(crate) fn the_link_of_a_message_is_known_with_it(world: &World) {
+    world.run(&[
+        &|peer| {
+            let mut at = RxSlot::new(peer, 64, |new| new);
+            peer.put_ticket("ticket", &at.slot.fast_ticket(0, 64).unwrap());
+            for round in 0..ROUNDS {
+                peer.until("a message", |manager, _| {
+                    let mut session = manager.session();
+                    let told = session.rcv(&mut at.queue).unwrap()?;
+                    assert_eq!(told.word, u64::from(round));
+                    assert_eq!(session.link_end(told.from), None);
+                    assert!(session.peers().any(|(link, _)| link == told.from));
+                    assert!(session.set_link_context(told.from, 1));
+                    session.disconnect(told.from);
+                    Some(())
+                });
+            }
+        },
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            for round in 0..ROUNDS {
+                let to = target(peer, &ticket);
+                send_message(peer, &to, &Message::new(&[]).word(u64::from(round)));
                 peer.unlinked();
             }
         },

@@ -203,8 +203,10 @@ macro_rules! among_several {
             fences::a_stopped_peer_is_named_and_no_other_waits
             fences::what_was_taken_before_the_end_is_fenced
             relinking::a_link_that_the_peer_ended_begins_anew
+            relinking::a_loop_hears_of_links_that_begin_anew
             relinking::both_end_a_link_and_begin_it_anew
             relinking::links_of_two_peers_begin_anew_side_by_side
+            relinking::the_link_of_a_message_is_known_with_it
         }
     };
 }
