@@ -136,8 +136,14 @@ impl<H: Host> Interface<H> {
                 }
                 Err(Unsent::Full) if self.press(initiator.target.link) => {}
                 Err(Unsent::Full) => {
+                    let link = initiator.target.link;
                     self.outbound.lock(|outbound| outbound.tx_links.hand_over());
-                    self.take_answers_of_link(initiator.target.link);
+                    let under_way = *self.operating.window(link);
+                    self.take_answers_of_link(link);
+                    if *self.operating.window(link) < under_way {
+                        // There is room now: who waits for it does not sleep.
+                        self.other_activity += 1;
+                    }
                     return Ok(None);
                 }
             }

@@ -12,8 +12,8 @@ use hamlyn::{Access, Area, Attached, Holders, Message, NewSlot, Region, RegionTi
 
 use crate::World;
 use crate::low_level::{send, target};
-use crate::one_sided::pieces_of_every_shape;
 use crate::peer::{Peer, pattern};
+use crate::pieces::pieces_of_every_shape;
 
 const AREA: u64 = 80 << 12;
 

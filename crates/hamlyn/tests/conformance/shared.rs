@@ -27,6 +27,7 @@ mod modes;
 mod names;
 mod one_sided;
 mod peer;
+mod pieces;
 mod ports;
 mod services;
 mod stores;

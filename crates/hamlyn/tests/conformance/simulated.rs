@@ -24,6 +24,7 @@ mod modes;
 mod names;
 mod one_sided;
 mod peer;
+mod pieces;
 mod placing;
 mod ports;
 mod relinking;

@@ -59,8 +59,9 @@ macro_rules! everything {
             one_sided::what_is_not_granted_is_refused
             one_sided::additions_of_several_initiators_are_all_counted
             one_sided::an_initiator_that_is_dropped_leaves_nothing
-            one_sided::pieces_are_read_and_put_in_one_operation
-            one_sided::pieces_that_do_not_fit_are_refused_before_anything_is_asked
+            pieces::pieces_are_read_and_put_in_one_operation
+            pieces::pieces_that_do_not_fit_are_refused_before_anything_is_asked
+            pieces::room_that_comes_at_any_moment_is_used
             completion::a_counter_counts_the_operations_of_several_initiators
             completion::refusals_are_counted_apart
             completion::operations_of_an_initiator_that_is_dropped_count_as_failed
