@@ -185,10 +185,12 @@ fn the_answers_of_the_vectors_come_out_right() {
         "hamlyn.sent",
     ]);
     let expected = [
-        // taken; refused: the second packet, for a wrong key; no room; not resident; closed.
+        // taken; refused: the second packet, for a wrong key; no room; leaving; not resident;
+        // closed.
         ["1", "", "", "", "0", "30", "1"],
         ["", "0", "1", "5", "0", "30", "1"],
         ["", "1", "", "", "0", "30", "1"],
+        ["", "4", "", "", "0", "30", "1"],
         ["", "2", "", "", "0", "0", "1"],
         ["", "", "", "", "1", "0", "1"],
     ];

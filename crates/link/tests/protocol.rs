@@ -462,6 +462,7 @@ fn answer_of(how: &str, frame: &[u8], came_ns: u64, now_ns: u64) -> Vec<u8> {
     match how {
         "taken" => receiver.taken(came_ns, token),
         "no room" => receiver.nack(came_ns, token, NackReason::NoRoom),
+        "leaving" => receiver.nack(came_ns, token, NackReason::Leaving),
         "refused" => {
             receiver.refused(&token, 1, Refusal::BadKey);
             receiver.taken(came_ns, token);
@@ -497,7 +498,7 @@ fn answers_are_as_they_are_said_to_be() {
         );
         let expected = match how {
             "taken" => (0, 1, None, None),
-            "no room" | "not resident" => (1, 0, None, None),
+            "no room" | "leaving" | "not resident" => (1, 0, None, None),
             "refused" => (0, 1, Some(Return::Refused(Refusal::BadKey)), None),
             _ => {
                 let why = CloseReason::ClosedByPeer;
@@ -506,7 +507,7 @@ fn answers_are_as_they_are_said_to_be() {
         };
         verdicts.same(&vector, "because", &expected, &is);
     }
-    verdicts.end(10);
+    verdicts.end(12);
 }
 
 #[test]

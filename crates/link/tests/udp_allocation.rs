@@ -99,9 +99,9 @@ fn messages_of_strangers_allocate_nothing() {
             }
             // All but some wait, whatever came last.
             if heard > 50 {
-                while endpoint.next_unassociated(&mut room).is_some() {}
+                while endpoint.handshakes().next_message(&mut room).is_some() {}
             }
-            heard += u32::from(endpoint.next_unassociated(&mut room).is_some());
+            heard += u32::from(endpoint.handshakes().next_message(&mut room).is_some());
         }
     });
     assert_eq!((heard > 50, counted.count_total), (true, 0));

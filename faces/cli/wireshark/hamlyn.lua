@@ -24,7 +24,7 @@ local PLACED = 2
 local DOOR_PORT = 7407
 
 local answers = { [0] = "taken, but for some packets", [1] = "no room", [2] = "not resident",
-    [3] = "taken, but for some packets: more follow" }
+    [3] = "taken, but for some packets: more follow", [4] = "leaving" }
 local refusals = {
     [0] = "the interface is not set up", [1] = "the host's handshake stopped", [2] = "no such slot",
     [3] = "the slot was closed", [4] = "the slot was revoked", [5] = "wrong key", [6] = "outside the slot's bounds",

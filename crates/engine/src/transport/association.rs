@@ -125,6 +125,8 @@ pub struct Association {
     /// Paths, as bits, over which the peer is still to be told that this side has closed.
     pub(super) closing: u16,
     pub(super) is_suspending: bool,
+    /// The peer takes nothing any more, and closes as soon as its own frames have arrived.
+    pub(super) peer_is_leaving: bool,
     pub(super) statistics: Statistics,
 }
 
@@ -180,6 +182,7 @@ impl Association {
             close_reason: None,
             closing: 0,
             is_suspending: false,
+            peer_is_leaving: false,
             statistics: Statistics::default(),
             settings,
         }
@@ -377,11 +380,22 @@ impl Association {
         !is_open
             && self.outstanding() == 0
             && self.send.count(ListId::READY) == 0
-            && self.receive.waiting() == 0
-            && self.receive.delivering_count() == 0
             && self.returns.is_empty()
+            && self.owes_nothing()
+    }
+
+    /// Whether the peer has been told all that it is to be told of its frames.
+    fn owes_nothing(&self) -> bool {
+        self.receive.waiting() == 0
+            && self.receive.delivering_count() == 0
             && self.asked == 0
             && self.closing == 0
+    }
+
+    /// Whether a side that takes nothing any more, and says so with [`NackReason::Leaving`], may
+    /// close: all that it sent has arrived, or the peer takes nothing either.
+    pub fn may_close(&self) -> bool {
+        self.is_idle() || self.peer_is_leaving && self.owes_nothing()
     }
 
     /// Why the association has ended, if it has.
@@ -417,7 +431,7 @@ impl Association {
     }
 
     /// Ends the association, and lets the peer know with the next frames, which need not arrive.
-    /// What was not acknowledged comes back; to lose nothing, wait until [`Association::is_idle`].
+    /// What was not acknowledged comes back; to lose nothing, wait until [`Association::may_close`].
     pub fn close(&mut self) {
         if self.close_reason.is_none() {
             self.fail(CloseReason::Closed);

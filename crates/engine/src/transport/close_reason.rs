@@ -6,14 +6,17 @@ use crate::limits::USER_METADATA_BYTES;
 use crate::packet::Header;
 use crate::refusal::Refusal;
 
-/// Why a frame cannot be taken at present; it may be when it comes again.
+/// Why a frame is not taken; but for [`NackReason::Leaving`], it may be when it comes again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum NackReason {
     /// No room for its packets.
     NoRoom,
-    /// The interface is not resident (4.4.4), or its application is not there to take anything.
+    /// The interface is not resident (4.4.4).
     NotResident,
+    /// The receiver is about to close, and takes nothing any more: it lets its own frames arrive
+    /// first.
+    Leaving,
 }
 
 impl NackReason {
@@ -21,6 +24,8 @@ impl NackReason {
         match self {
             Self::NoRoom => 1,
             Self::NotResident => 2,
+            // 3 says that a part was taken.
+            Self::Leaving => 4,
         }
     }
 }

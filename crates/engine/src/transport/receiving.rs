@@ -333,6 +333,7 @@ impl Association {
             return;
         }
         self.statistics.receiver_not_ready += 1;
+        self.peer_is_leaving |= nack.reason == NackReason::Leaving.code();
         let is_latest = nack.stamp == entry.stamp;
         let this = self.send.entry(nack.channel);
         // 4.4.4: there was an answer, so retries are counted anew; it is sent again when its time

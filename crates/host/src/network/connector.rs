@@ -115,14 +115,14 @@ impl<'a> EndpointHandshake<'a> {
         Self {
             endpoint,
             number,
-            answers: endpoint.begin_handshake(to, number),
+            answers: endpoint.handshakes().begin(to, number),
         }
     }
 }
 
 impl Drop for EndpointHandshake<'_> {
     fn drop(&mut self) {
-        self.endpoint.end_handshake(self.number);
+        self.endpoint.handshakes().end(self.number);
     }
 }
 

@@ -102,7 +102,7 @@ impl EndpointDriver {
         let looks = endpoint.polls();
         let is_looking = core::mem::replace(&mut self.looks, looks) != looks;
         let now_ns = now_ns();
-        let is_asking = endpoint.is_handshaking();
+        let is_asking = endpoint.handshakes().is_any_pending();
         self.wants_ns = u64::MAX;
         if endpoint.take_untold() {
             // The application's other threads have taken what the sleeper waits for.
@@ -147,7 +147,7 @@ impl EndpointDriver {
         }
         self.has_more = true;
         for _ in 0..DATAGRAMS_PER_TURN {
-            let Some(from) = endpoint.next_unassociated(&mut self.message) else {
+            let Some(from) = endpoint.handshakes().next_message(&mut self.message) else {
                 self.has_more = false;
                 break;
             };
@@ -174,7 +174,7 @@ fn apply_request(
     from: SocketAddr,
     message: &[u8],
 ) {
-    let is_loaded = network.endpoint.is_crowded();
+    let is_loaded = network.endpoint.handshakes().is_crowded();
     let mut responder = network.responder();
     let said = match responder.take(now_ns(), wall_ms(), from, message, is_loaded) {
         Ok(Heard::Said(said)) => said,

@@ -10,6 +10,7 @@ use super::connection::POOL_BYTES;
 use super::tests::{TIMEOUT_NS, clock, endpoints, link, until};
 use super::*;
 use crate::carrier::tests::header;
+use crate::udp::packet_header::{Kind, PacketHeader};
 use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
 
 /// When other links queue all that there is, a link may queue no more than its least share; for the
@@ -187,7 +188,7 @@ fn a_flood_from_elsewhere_takes_no_place_of_an_answer() {
     let endpoints = endpoints();
     let [asked, elsewhere] = [0; 2].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
     let to = asked.local_addr().unwrap();
-    let answers = endpoints[0].begin_handshake(to, NUMBER);
+    let answers = endpoints[0].handshakes().begin(to, NUMBER);
     let message = |word: u8| {
         let packet_header = PacketHeader {
             kind: Kind::Payload,

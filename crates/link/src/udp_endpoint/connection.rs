@@ -108,7 +108,12 @@ pub struct Connection<S = Socket> {
     held: AtomicBool,
     /// How it ended.
     end: OnceLock<CloseReason>,
+    /// It ended here, and until then says so to whatever comes; 0 if it says nothing more.
+    forget_ns: AtomicU64,
 }
+
+/// For how long one that ended here says so: its peer asks, if it is silent, each two seconds.
+const LINGER_NS: u64 = 5_000_000_000;
 
 struct State<S> {
     number: u32,
@@ -193,6 +198,7 @@ impl<S: DatagramSocket> Connection<S> {
             #[cfg(test)]
             looks: AtomicU64::new(0),
             held: AtomicBool::new(true),
+            forget_ns: AtomicU64::new(0),
             end: OnceLock::new(),
             state: Mutex::new(State {
                 number,
@@ -291,6 +297,21 @@ impl<S: DatagramSocket> Connection<S> {
     /// clock.
     pub fn received_ns(&self) -> u64 {
         lock(&self.state).received_ns
+    }
+
+    /// True if it has ended, and nobody has it.
+    pub(super) fn is_over(&self) -> bool {
+        self.end().is_some() && !self.is_held()
+    }
+
+    /// True if it is over, and still says so to a peer that has not heard it.
+    pub(super) fn lingers(&self, now_ns: u64) -> bool {
+        now_ns < self.forget_ns.load(Ordering::Relaxed)
+    }
+
+    /// True if it was one of those that linger.
+    pub(super) fn has_lingered(&self) -> bool {
+        self.forget_ns.load(Ordering::Relaxed) != 0
     }
 
     /// Whether somebody has the link.
@@ -423,7 +444,7 @@ impl<S: DatagramSocket> Connection<S> {
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would
         // come back to it.
         if state.is_closing
-            && state.association.is_idle()
+            && state.association.may_close()
             && state.association.close_reason().is_none()
         {
             state.association.close();
@@ -528,14 +549,24 @@ impl<S: DatagramSocket> Connection<S> {
         if let Some(close_reason) = state.association.close_reason()
             && self.end.set(close_reason).is_ok()
         {
+            if close_reason == CloseReason::Closed && endpoint.admits_lingering() {
+                let forget_ns = now_ns.saturating_add(LINGER_NS);
+                self.forget_ns.store(forget_ns, Ordering::Relaxed);
+                state.spare.give_back();
+                state.association.give_back();
+            }
             self.timers.note_change();
             endpoint.report_end();
         }
         if state.is_closing && self.end().is_some() {
-            // It can be forgotten.
-            endpoint.request_wakeup(now_ns);
+            let forget_ns = self.forget_ns.load(Ordering::Relaxed);
+            if forget_ns <= now_ns {
+                self.timers.note_change();
+            }
+            self.request_wakeup(endpoint, due_ns.min(forget_ns.max(now_ns)));
+        } else {
+            self.request_wakeup(endpoint, due_ns);
         }
-        self.request_wakeup(endpoint, due_ns);
     }
 
     fn request_wakeup(&self, endpoint: &UdpEndpoint<S>, due_ns: u64) {
@@ -643,7 +674,11 @@ impl<S: DatagramSocket> State<S> {
             return;
         };
         if self.is_closing || self.waiting_bytes >= self.share_bytes {
-            self.association.nack(now_ns, token, NackReason::NoRoom);
+            let why = match self.is_closing {
+                true => NackReason::Leaving,
+                false => NackReason::NoRoom,
+            };
+            self.association.nack(now_ns, token, why);
             return;
         }
         S::observe(self.number, || ConnectionStep::Queued {
@@ -668,7 +703,7 @@ impl<S: DatagramSocket> State<S> {
     /// Nobody takes these frames, as far as they were not taken yet.
     fn nack(&mut self, received_ns: u64, batch: ReceivedBatch) {
         for token in batch.into_tokens() {
-            let nobody = NackReason::NotResident;
+            let nobody = NackReason::Leaving;
             self.association.nack(received_ns, token, nobody);
         }
     }

@@ -11,9 +11,10 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBits};
 use hamlyn_ring::shared::Mapping;
 
+use super::handshakes::PASSED_ON_MAX;
 use super::*;
 use crate::carrier::tests::header;
-use crate::udp::packet_header::PACKET_HEADER_BYTES;
+use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
 use crate::udp::protection::{Key, RxProtection, TxProtection};
 use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
 
@@ -36,23 +37,8 @@ pub(super) fn endpoints() -> [Arc<UdpEndpoint>; 2] {
 
 /// In the clear.
 pub(super) fn link(endpoints: &[Arc<UdpEndpoint>; 2]) -> [UdpLink; 2] {
-    let numbers = [0, 1].map(|at| endpoints[at].reserve(0x5000_0000).unwrap());
-    let links = [0, 1].map(|at| {
-        let socket = endpoints[at].socket_to(endpoints[1 - at].local(), &SocketSettings::default());
-        let socket = socket.unwrap().expect("its own address");
-        let settings = Settings {
-            frame_bytes: FRAME_BYTES,
-            ..Settings::default()
-        };
-        let parts = ConnectionConfig {
-            association: Association::new(settings).unwrap(),
-            tx_protection: TxProtection::new(&Key::Clear(7), numbers[1 - at]),
-            rx_protection: RxProtection::new(&Key::Clear(7), numbers[at]),
-            tap: None,
-            sockets: vec![socket],
-        };
-        endpoints[at].link(numbers[at], parts)
-    });
+    let numbers = reserved(endpoints);
+    let links = [0, 1].map(|at| end_of_link(endpoints, at, numbers));
     // As soon as a probe has come through.
     until(endpoints, || {
         let state = |link: &UdpLink| link.connection().state().unwrap();
@@ -61,6 +47,28 @@ pub(super) fn link(endpoints: &[Arc<UdpEndpoint>; 2]) -> [UdpLink; 2] {
             .all(|link| state(link).frame_bytes == FRAME_BYTES)
     });
     links
+}
+
+fn reserved(endpoints: &[Arc<UdpEndpoint>; 2]) -> [u32; 2] {
+    [0, 1].map(|at| endpoints[at].reserve(0x5000_0000).unwrap())
+}
+
+/// One end of a link with these numbers.
+fn end_of_link(endpoints: &[Arc<UdpEndpoint>; 2], at: usize, numbers: [u32; 2]) -> UdpLink {
+    let socket = endpoints[at].socket_to(endpoints[1 - at].local(), &SocketSettings::default());
+    let socket = socket.unwrap().expect("its own address");
+    let settings = Settings {
+        frame_bytes: FRAME_BYTES,
+        ..Settings::default()
+    };
+    let parts = ConnectionConfig {
+        association: Association::new(settings).unwrap(),
+        tx_protection: TxProtection::new(&Key::Clear(7), numbers[1 - at]),
+        rx_protection: RxProtection::new(&Key::Clear(7), numbers[at]),
+        tap: None,
+        sockets: vec![socket],
+    };
+    endpoints[at].link(numbers[at], parts)
 }
 
 /// Looks at both, until it is so.
@@ -282,6 +290,41 @@ fn an_end_that_leaves_says_so() {
     }
 }
 
+/// A side that closes says so again to whatever comes: the first word of it may be lost, or come
+/// before the other side has its end of the link, as here.
+#[test]
+fn an_end_that_left_says_so_again() {
+    let endpoints = endpoints();
+    let numbers = reserved(&endpoints);
+    drop(end_of_link(&endpoints, 1, numbers));
+    until(&endpoints, || !endpoints[1].has_links());
+    // The other side hears it and knows nothing of it; this one forgets it as soon as it may.
+    for endpoint in endpoints.iter().cycle().take(8) {
+        endpoint.poll();
+    }
+    let (mut transmit, held) = end_of_link(&endpoints, 0, numbers).split();
+    let sent = transmit.try_send(&header(0, 4), &[], &[Part::Bytes(&[1; 4])]);
+    sent.unwrap();
+    transmit.hand_over();
+    let connection = Arc::clone(held.connection());
+    until(&endpoints, || connection.end().is_some());
+    assert_eq!(connection.end(), Some(CloseReason::ClosedByPeer));
+}
+
+/// Links that ended are remembered for a while, and not more than some of them.
+#[test]
+fn few_ends_that_left_are_remembered() {
+    let endpoints = endpoints();
+    for _ in 0..2 * LINGERING_MAX {
+        drop(end_of_link(&endpoints, 1, reserved(&endpoints)));
+        until(&endpoints, || !endpoints[1].has_links());
+        endpoints[1].poll();
+    }
+    let remembered = lock(&endpoints[1].connections);
+    let remembered = remembered.table.iter().flatten().count();
+    assert!(remembered <= LINGERING_MAX + 1, "{remembered}");
+}
+
 /// Both leave at once.
 #[test]
 fn an_end_that_is_left_ends() {
@@ -293,6 +336,23 @@ fn an_end_that_is_left_ends() {
         .unwrap();
     until(&endpoints, || receive.receive(|_, _| ()).unwrap().is_some());
     drop((held, receive));
+    until(&endpoints, || {
+        endpoints.iter().all(|endpoint| !endpoint.has_links())
+    });
+}
+
+/// Both leave at once, and neither has taken what the other one had sent.
+#[test]
+fn two_ends_that_leave_with_untaken_packets_end() {
+    let endpoints = endpoints();
+    let ends = link(&endpoints).map(UdpLink::split);
+    let ends = ends.map(|(mut transmit, receive)| {
+        let sent = transmit.try_send(&header(0, 100), &[], &[Part::Bytes(&[1; 100])]);
+        sent.unwrap();
+        transmit.hand_over();
+        receive
+    });
+    drop(ends);
     until(&endpoints, || {
         endpoints.iter().all(|endpoint| !endpoint.has_links())
     });
@@ -542,9 +602,9 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
         (Kind::Cookie, number),
         (Kind::Payload, number),
     ];
-    assert!(!one.is_handshaking());
-    let asking = one.begin_handshake(other.local(), number);
-    assert!(one.is_handshaking());
+    assert!(!one.handshakes().is_any_pending());
+    let asking = one.handshakes().begin(other.local(), number);
+    assert!(one.handshakes().is_any_pending());
     for (kind, of) in said.into_iter().chain([(Kind::Response, number ^ 2)]) {
         other.answer(one.local(), &packet_header(kind, of)).unwrap();
     }
@@ -576,8 +636,8 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
         one.answer(gone, b"?").unwrap();
         one.poll();
     }
-    one.end_handshake(number);
-    assert!(!one.is_handshaking());
+    one.handshakes().end(number);
+    assert!(!one.handshakes().is_any_pending());
 }
 
 /// An attacker off the path can forge any number of reports, but cannot quote what we send.

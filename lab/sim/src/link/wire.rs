@@ -473,7 +473,10 @@ impl Kernel {
             ended.extend(end.map(|reason| (*token, reason)));
             end.is_none()
         });
-        let wanted = wire.endpoint.deadline_ns().map(|at| clock.time_of(at));
+        // Time does not go on so that links which ended are forgotten.
+        let wanted = wire.endpoint.deadline_ns();
+        let wanted = wanted.filter(|_| wire.endpoint.has_links());
+        let wanted = wanted.map(|at| clock.time_of(at));
         let wanted = wanted.map(|at| if at <= now { now + AGAIN } else { at });
         let wanted = wanted.filter(|at| wire.due.is_none_or(|due| *at < due));
         wire.due = wanted.or(wire.due);

@@ -6,7 +6,7 @@ use crate::key::Key;
 use crate::limits::{CHANNELS_OPEN_FIRST, FRAME_BYTES_MIN};
 use crate::packet::SlotName;
 use crate::transport::frame::{ASK, Frame, FrameHeader, HEADER_BYTES, NO_CHANNEL};
-use crate::transport::{Incoming, Packets};
+use crate::transport::{Incoming, NackReason, Packets};
 
 pub(super) fn short(number: u64) -> Short {
     Short {
@@ -223,6 +223,41 @@ fn an_end_that_closes_says_so_at_once_and_again_when_asked() {
     // Nobody answers a closing for ever.
     assert!(take(&mut one, 40, &closing[0]).is_empty());
     assert!(frames(&mut one, 40).is_empty());
+}
+
+/// Two sides that end at once, and take nothing any more, do not wait for each other. One that ends
+/// alone waits until all that it has sent is taken.
+#[test]
+fn two_sides_that_leave_do_not_wait_for_each_other() {
+    for why in [
+        NackReason::NoRoom,
+        NackReason::NotResident,
+        NackReason::Leaving,
+    ] {
+        let mut ends = [0, 1].map(|_| new(Settings::default()));
+        let sent = ends.each_mut().map(|end| {
+            end.offer_short(&short(1)).unwrap();
+            frames(end, 0).remove(0)
+        });
+        let nacks = [0, 1].map(|at: usize| {
+            let Incoming::Packets(token) = ends[at].take_frame(10, 0, &sent[1 - at]) else {
+                panic!("no packets");
+            };
+            ends[at].nack(10, token, why);
+            assert!(!ends[at].may_close());
+            frames(&mut ends[at], 100_000).remove(0)
+        });
+        for at in [0, 1] {
+            assert!(take(&mut ends[at], 100_010, &nacks[1 - at]).is_empty());
+            assert!(!ends[at].is_idle());
+            assert_eq!(ends[at].may_close(), why == NackReason::Leaving);
+            // What comes from the peer is to be answered first, all the same.
+            ends[at].offer_short(&short(2)).unwrap();
+        }
+        let again = frames(&mut ends[0], 40_000_000);
+        let token = ends[1].take_frame(40_000_010, 0, &again[0]);
+        assert!(!ends[1].may_close(), "{token:?}");
+    }
 }
 
 /// A frame that is not full goes while few are in flight; then it waits, to be filled.
