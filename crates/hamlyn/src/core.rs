@@ -3,6 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::task::Waker;
+use std::time::Duration;
 
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
@@ -396,6 +397,8 @@ impl<H: Host> Core<H> {
 
     fn note_overrun(&mut self, overrun: Overrun) {
         self.overrun += overrun.lost;
+        // An event, for which another thread may wait.
+        self.interface.look_within(Duration::ZERO);
     }
 
     /// The next event, if there is one.

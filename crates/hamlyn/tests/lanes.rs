@@ -1,15 +1,16 @@
 //! Lanes against a small model, with random calls of both ends.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use hamlyn::lane::{
     Lane, LaneMessage, LaneOptions, LaneSeed, LaneSender, SharedLane, SharedLaneOptions,
     SharedMessage,
 };
 use hamlyn::ticket::TICKET_BYTES;
-use hamlyn::{FenceError, Message, NewSlot, ReceiveError, SendError, Ticket, Wait};
+use hamlyn::{FenceError, Message, NewPort, NewSlot, ReceiveError, SendError, Ticket, Wait};
 
-use crate::support::{LONG, Random, namespace, open, until};
+use crate::support::{LONG, Random, TIMEOUT, namespace, open, until};
 
 /// The debts of a lane: which message each buffer has, and which of them the receiver has.
 #[derive(Default)]
@@ -357,4 +358,59 @@ fn messages_that_are_too_long_for_a_shared_lane_hide_no_other() {
     assert_eq!(lane.too_long(), 3);
     lane.give_back(message);
     assert!(lane.next(&mut session).unwrap().is_none());
+}
+
+/// A look drops so many of them, and no more; what is behind them is news for the next wait.
+#[test]
+fn a_flood_of_messages_that_are_too_long_hides_no_other() {
+    const TOO_LONG: u64 = 5_000;
+    let namespace = namespace();
+    let (here, there) = (open(&namespace), open(&namespace));
+    let options = SharedLaneOptions {
+        buffer_bytes: 64,
+        port: NewPort {
+            queue_bytes: 2 << 20,
+            peer_bytes: Some(2 << 20),
+            ..NewPort::new().handlers(4096)
+        },
+        ..SharedLaneOptions::default()
+    };
+    let mut lane = SharedLane::open(&mut here.session(), options).unwrap();
+    let forged = Ticket {
+        length_bytes: 1_000,
+        ..lane.ticket()
+    };
+    let to = there.session().target(&forged, LONG).unwrap();
+    let send = |tag, data: &[u8]| {
+        until("room", || {
+            here.session().poll();
+            let sent = there.session().send_message(&to, tag, data, Wait::Poll);
+            sent.is_ok().then_some(())
+        });
+    };
+    for _ in 0..TOO_LONG {
+        send(1, &[1; 65]);
+    }
+    send(2, b"short");
+    until("all messages in the queue", || {
+        here.session().poll();
+        let waiting = here.session().port_info(lane.port()).unwrap().waiting;
+        (waiting as u64 == TOO_LONG + 1).then_some(())
+    });
+    // All that has come is known to the wait.
+    here.wait(Wait::Poll).unwrap();
+    let begun = Instant::now();
+    let message = loop {
+        let next = lane.next(&mut here.session()).unwrap();
+        match next {
+            Some(message) => break message,
+            None => here.wait(LONG).unwrap(),
+        }
+        assert!(
+            begun.elapsed() < TIMEOUT,
+            "it waited though a message was there"
+        );
+    };
+    assert_eq!((message.tag(), &message[..]), (2, &b"short"[..]));
+    assert_eq!(lane.too_long(), TOO_LONG);
 }

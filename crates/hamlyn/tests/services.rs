@@ -1,7 +1,9 @@
 //! Services and clients that vanish, misbehave or never come.
 
+use std::time::{Duration, Instant};
+
 use crate::support::{LONG, namespace, open, until};
-use hamlyn::service::{Answered, CallError, ServiceOptions};
+use hamlyn::service::{Answered, CallError, Client, ServiceOptions};
 use hamlyn::{
     Address, ConnectError, FenceError, Host as _, ManagerOptions, Message, Strategy, Ticket, Wait,
 };
@@ -113,6 +115,64 @@ fn a_client_that_leaves_before_it_was_heard_gives_its_lane_back() {
         });
     }
     assert_eq!(service.misbehaved(), 0);
+}
+
+/// A look takes so many requests that were given up, and no more; what is behind them is news for
+/// the next wait.
+#[test]
+fn calls_that_were_given_up_hide_no_other() {
+    let namespace = namespace();
+    let with = ManagerOptions {
+        queue_entries: 1 << 14,
+        ..ManagerOptions::default()
+    };
+    let server = Options::named("server").in_namespace(&namespace);
+    let server = hamlyn::open_with(server, with).unwrap();
+    let options = ServiceOptions {
+        outstanding: 4_096,
+        clients: 2,
+        ..ServiceOptions::default()
+    };
+    let mut service = server.bind_service("service", options).unwrap();
+    let there = hamlyn::open_with(Options::default().in_namespace(&namespace), with).unwrap();
+    let connect = || there.connect_service("server/service", LONG).unwrap();
+    let mut clients = [connect(), connect()];
+    let start = |client: &mut Client, bytes: &[u8]| {
+        until("room for a call", || {
+            server.session().poll();
+            client.start(bytes, Wait::Poll).ok()
+        })
+    };
+    for client in &mut clients {
+        let given_up: Vec<_> = (0..4_000).map(|_| start(client, b"given up")).collect();
+        drop(given_up);
+    }
+    let last = clients.each_mut().map(|client| start(client, b"last"));
+    for (client, last) in clients.iter_mut().zip(&last) {
+        until("all to be given up", || {
+            // The client says so as far as there is room.
+            assert!(client.reply(last, Wait::Poll).unwrap().is_none());
+            (server.session().poll() == 0).then_some(())
+        });
+    }
+    // All that has come is known to the wait.
+    server.wait(Wait::Poll).unwrap();
+    for _ in last {
+        let begun = Instant::now();
+        let call = loop {
+            match service.next(Wait::Poll).unwrap() {
+                Some(call) => break call,
+                None => server.wait(LONG).unwrap(),
+            }
+            // After five seconds it looks again, for clients that have not come.
+            let waited = begun.elapsed();
+            assert!(
+                waited < Duration::from_secs(4),
+                "there was a call: {waited:?}"
+            );
+        };
+        assert_eq!(*call, *b"last");
+    }
 }
 
 #[test]

@@ -210,7 +210,12 @@ impl Writing {
             let under_way = delivery.sent - delivery.known;
             delivery.is_wanted |= under_way >= window.div_ceil(2);
             let is_turn_over = packets == PACKETS_PER_TURN || self.sent_bytes >= turn_end;
-            if under_way >= window || is_turn_over {
+            if under_way >= window {
+                return Ok(Progress::Waits);
+            }
+            if is_turn_over {
+                // Nothing need happen before it can go on.
+                session.look_within(Duration::ZERO);
                 return Ok(Progress::Waits);
             }
             let Some(length) = self.send_next(session, source)? else {

@@ -161,6 +161,10 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 }
             }
             self.attend()?;
+            // A procedure that ran may have stored what is waited for.
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
             rounds = rounds.saturating_add(1);
             if rounds > 1 {
                 self.note_losses()?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::packet::SlotName;
@@ -367,10 +368,11 @@ impl<H: Host> Shared<H> {
     /// Hears of nodes that are gone and of messages that came back. Counts those.
     pub(crate) fn hear(&self, session: &mut Session<'_, H>) -> u64 {
         let mut state = self.state();
-        for _ in 0..EVENTS_PER_LOOK {
-            let Some(event) = session.next_event() else {
-                break;
-            };
+        let mut events = 0;
+        while events < EVENTS_PER_LOOK
+            && let Some(event) = session.next_event()
+        {
+            events += 1;
             match event {
                 InterfaceEvent::PeerLeft { peer, .. } => {
                     if let Some(node) = state.node_of(&peer.interface) {
@@ -414,6 +416,10 @@ impl<H: Host> Shared<H> {
                 }
                 _ => {}
             }
+        }
+        if events == EVENTS_PER_LOOK {
+            // There may be more.
+            session.look_within(Duration::ZERO);
         }
         if !state.leaving.is_empty() {
             state.end_leaving(session);

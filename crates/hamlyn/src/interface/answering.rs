@@ -65,6 +65,8 @@ impl<H: Host> Interface<H> {
             _ => self.operating.left_meanwhile = Some(slot),
         }
         self.operating.left += 1;
+        // Its operations are over, which a counter may tell.
+        self.other_activity += 1;
     }
 
     /// Closes the slots of initiators that were dropped, and of which all that they asked is

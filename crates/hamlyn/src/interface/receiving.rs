@@ -516,6 +516,7 @@ impl<H: Host> Interface<H> {
         if let Some(processor) = &self.processor {
             processor.exchange.waiter.prepare();
         }
+        self.advance_all_tracked();
         let (spare_due_ns, has_room, is_awaiting) = self.outbound.lock(|outbound| {
             // Otherwise the network processor sees to it.
             let due_ns = is_own.then(|| outbound.give_back_if_idle(now_ns));

@@ -24,6 +24,10 @@ impl<H: Host> Interface<H> {
         elsewhere: bool,
     ) -> Result<Joined, HostError> {
         self.end_look_due();
+        if self.sleepers.is_any() {
+            // The first of them did so as it announced its sleep.
+            self.advance_all_tracked();
+        }
         self.wake_sleepers_if_active();
         self.wake_sleepers_for_credit();
         if self.sleepers.is_any()

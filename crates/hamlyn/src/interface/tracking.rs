@@ -1,14 +1,15 @@
 //! An interface tells the ends of what is tracked in completion queues ([`crate::completions`],
 //! decision 50).
 //!
-//! A poll looks at some sends and fences, in turn, and at all of them when a link ends. Operations
-//! tell of their ends by themselves, as their answers are taken.
+//! A poll looks at some sends and fences, in turn; at all of them before a sleep, and at all sends
+//! when a link ends. Operations tell of their ends by themselves, as their answers are taken.
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::terminus::{Completion as SendState, SendHandle};
 use hamlyn_host::Host;
 
 use super::Interface;
+use super::fence::Fence;
 use super::tracked::Completions;
 use crate::completions::{
     COMPLETION_QUEUES_MAX, COMPLETIONS_MAX, Completion, CompletionError, CompletionQueue,
@@ -104,9 +105,8 @@ impl<H: Host> Interface<H> {
         self.check()?;
         let fence = self.begin_fence_of(link)?;
         let tracked = self.place_in(queue, context)?;
-        self.tracking.fences.push_back((tracked, fence));
-        // Asked now, so that a program that sleeps next is rung when it is answered.
-        self.advance_tracked();
+        self.look_at_fence(tracked, fence);
+        self.wake_sleepers_for_credit();
         Ok(())
     }
 
@@ -202,22 +202,38 @@ impl<H: Host> Interface<H> {
     /// Looks at some of what is tracked.
     #[cold]
     pub(super) fn advance_tracked(&mut self) {
-        self.complete_sends(LOOKS);
-        for _ in 0..self.tracking.fences.len().min(LOOKS) {
-            let Some((tracked, mut fence)) = self.tracking.fences.pop_front() else {
-                break;
-            };
-            if self.advance_fence(&mut fence) {
-                let result = self.end_fence(fence).map(|()| 0);
-                self.tracking.complete(tracked, result.map_err(Into::into));
-                self.other_activity += 1;
-            } else {
-                self.tracking.fences.push_back((tracked, fence));
-            }
-        }
+        self.look_at_tracked(LOOKS);
         if self.sleepers.is_any() {
             // They are rung only for the fences that were asked before they announced themselves.
             self.wake_sleepers_for_credit();
+        }
+    }
+
+    /// Looks at all that is tracked: a program that sleeps is rung for what it has asked before,
+    /// once.
+    pub(super) fn advance_all_tracked(&mut self) {
+        if self.tracking.is_pending() {
+            self.look_at_tracked(usize::MAX);
+        }
+    }
+
+    fn look_at_tracked(&mut self, looks: usize) {
+        self.complete_sends(looks);
+        for _ in 0..self.tracking.fences.len().min(looks) {
+            if let Some((tracked, fence)) = self.tracking.fences.pop_front() {
+                self.look_at_fence(tracked, fence);
+            }
+        }
+    }
+
+    /// Tells the end of a fence, or keeps it.
+    fn look_at_fence(&mut self, tracked: Tracked, mut fence: Fence) {
+        if self.advance_fence(&mut fence) {
+            let result = self.end_fence(fence).map(|()| 0);
+            self.tracking.complete(tracked, result.map_err(Into::into));
+            self.other_activity += 1;
+        } else {
+            self.tracking.fences.push_back((tracked, fence));
         }
     }
 

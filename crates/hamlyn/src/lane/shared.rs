@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 use hamlyn_engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn_engine::memory::LinkId;
@@ -179,6 +180,7 @@ impl SharedLane {
             self.too_long += 1;
             too_long += 1;
             if too_long == TOO_LONG_MAX {
+                interface.look_within(Duration::ZERO);
                 return Ok(None);
             }
         };

@@ -166,13 +166,16 @@ impl Calls {
         while let Some(arrival) = session.core.next_arrival(self.class) {
             self.take(arrival);
         }
+        let link = self.requests.target().link();
+        // Before anything is sent, which hears of events: what came with the end of the link would
+        // still wait.
+        let is_drained = session.is_drained(link);
         self.heed_notes(session);
         if let Some(what) = self.broken {
             let to = self.to.clone();
             return Err(CallError::Malformed { to, what });
         }
-        let link = self.requests.target().link();
-        if session.is_drained(link) {
+        if is_drained {
             return Err(session.lost(self.requests.target()).into());
         }
         if self.is_dismissed {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::ops::Deref;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::process::ProcessHost;
@@ -301,6 +302,8 @@ fn next_call<H: Host>(lanes: &mut Lanes, session: &mut Session<'_, H>) -> Option
         let arrival = session.core.next_arrival(lanes.class())?;
         lanes.take(session, arrival);
     }
+    // There may be more, and a wait need not hear of them again.
+    session.look_within(Duration::ZERO);
     lanes.next_ready(session)
 }
 

@@ -301,7 +301,8 @@ impl Receiver {
             }
         }
         // A sender that sends no records must not keep us for longer than we would wait.
-        let most = self.extents.last().map_or(0, Extent::pieces) + u32::from(CONTROL_ENTRIES);
+        let pieces: u32 = self.extents.iter().map(Extent::pieces).sum();
+        let most = pieces + u32::from(CONTROL_ENTRIES);
         for _ in 0..=most {
             let Some(arrival) = session.core.next_arrival(self.class) else {
                 looks.idle += 1;
@@ -457,6 +458,10 @@ impl Receiver {
 
     /// Nothing came: memory may be short, the sender may be dead.
     fn when_idle<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), ReceiveError> {
+        // Before anything is sent, which hears of events: what came with the end of the link would
+        // still wait.
+        let is_drained = |target: &Target| session.is_drained(target.link());
+        let is_drained = self.credit.as_ref().is_some_and(is_drained);
         self.reclaim(session);
         // All of an extent may have been given back before the stream moved on from it.
         while self.first < self.delivering
@@ -489,7 +494,7 @@ impl Receiver {
             return Err(lost.into());
         }
         match &self.credit {
-            Some(target) if session.is_drained(target.link()) => {
+            Some(target) if is_drained => {
                 let end = session
                     .link_end(target.link())
                     .unwrap_or(LinkEnd::ClosedHere);

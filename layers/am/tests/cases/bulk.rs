@@ -173,6 +173,39 @@ pub(crate) fn data_are_there_when_the_handler_runs(world: World) {
     });
 }
 
+/// A call that waits goes on for as long as there are data, though its peer says nothing while it
+/// sends: a turn that is over is no reason to sleep.
+pub(crate) fn a_transfer_of_many_turns_goes_on(world: World) {
+    const LENGTH: u64 = 48 * MIB;
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        if player.number == 0 {
+            let area = shared_segment(&mut endpoint, LENGTH);
+            endpoint.on_bulk(PUT, move |call, range, _| {
+                let mut found = vec![0; MIB as usize];
+                for turn in 0..LENGTH / MIB {
+                    area.read_at(range.start + turn * MIB, &mut found).unwrap();
+                    assert!(found.iter().all(|byte| *byte == turn as u8), "turn {turn}");
+                }
+                call.reply(ANSWER, &[0])
+            })?;
+            return player.finish();
+        }
+        let ends = collect(&mut endpoint);
+        let to = player.map(&endpoint, 0, "server", TAG);
+        let data: Vec<u8> = (0..LENGTH / MIB)
+            .flat_map(|turn| vec![turn as u8; MIB as usize])
+            .collect();
+        for _ in 0..2 {
+            // The second one finds the segment attached, where it can be.
+            endpoint.transfer(&to, PUT, 0, &data, &[0], LONG)?;
+            let ends = all_end(player, &endpoint, &ends, 1);
+            assert_eq!(ends, [End::Answer]);
+        }
+        player.finish()
+    });
+}
+
 /// More transfers than there may be at a time, from several nodes, to places beside each other.
 pub(crate) fn many_transfers_go_at_once(world: World) {
     const LENGTH: u64 = 30_000;

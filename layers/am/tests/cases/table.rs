@@ -14,6 +14,7 @@ in_every_place! {
     messages::a_node_talks_to_itself,
     messages::tags_may_change,
     bulk::data_are_there_when_the_handler_runs,
+    bulk::a_transfer_of_many_turns_goes_on,
     bulk::many_transfers_go_at_once,
     bulk::an_unpolled_receiver_holds_up_nobody,
     bulk::a_segment_may_be_replaced_under_traffic,
