@@ -34,6 +34,8 @@ struct LinkEntry {
 #[derive(Clone, Copy)]
 struct Happened {
     peer: PeerIdentity,
+    /// The host's name of the link.
+    token: u64,
     end: Option<LinkEnd>,
 }
 
@@ -69,7 +71,7 @@ impl Links {
             group: peer.group,
             process: peer.process,
         };
-        self.note(identity, None);
+        self.note(identity, peer.token, None);
         self.places[index] = LinkEntry {
             to: Some(identity),
             generation: id.generation,
@@ -121,7 +123,8 @@ impl Links {
             && let Some(peer) = place.to
         {
             linked.lost = Some(cause);
-            self.note(peer, Some(LinkEnd::Lost(cause)));
+            let token = linked.peer.token;
+            self.note(peer, token, Some(LinkEnd::Lost(cause)));
         }
     }
 
@@ -133,16 +136,16 @@ impl Links {
         if linked.lost.is_none()
             && let Some(peer) = place.to
         {
-            self.note(peer, Some(end));
+            self.note(peer, linked.peer.token, Some(end));
         }
         Some(linked.peer)
     }
 
-    fn note(&mut self, peer: PeerIdentity, end: Option<LinkEnd>) {
+    fn note(&mut self, peer: PeerIdentity, token: u64, end: Option<LinkEnd>) {
         if self.happened.len() == EVENTS_KEPT {
             self.happened.pop_front();
         }
-        self.happened.push_back(Happened { peer, end });
+        self.happened.push_back(Happened { peer, token, end });
         self.count += 1;
     }
 
@@ -215,11 +218,17 @@ impl Links {
         })
     }
 
-    /// Where the peer with that token is.
-    pub(crate) fn by_token(&self, token: u64) -> Option<Destination> {
-        self.iter()
-            .find(|(_, peer)| peer.token == token)
-            .map(|(_, peer)| peer.destination)
+    /// The link of that token, or another one to its peer if it has ended lately: nothing if that
+    /// has not been heard of, and no name if there is none.
+    pub(crate) fn by_token(&self, token: u64) -> Option<Option<LinkId>> {
+        let is_it =
+            |(_, linked): &(LinkId, &Linked)| linked.peer.token == token && linked.lost.is_none();
+        if let Some((link, _)) = self.living().find(is_it) {
+            return Some(Some(link));
+        }
+        let has_ended = |happened: &&Happened| happened.token == token && happened.end.is_some();
+        let ended = self.happened.iter().find(has_ended)?;
+        Some(self.to(&ended.peer.interface))
     }
 
     /// The link to that destination.
@@ -258,7 +267,7 @@ impl Links {
             *seen = oldest;
             return Some(Event::Missed { count });
         }
-        let &Happened { peer, end } = self.happened.get((*seen - oldest) as usize)?;
+        let &Happened { peer, end, .. } = self.happened.get((*seen - oldest) as usize)?;
         *seen += 1;
         Some(match end {
             None => Event::PeerArrived { peer },

@@ -1,7 +1,8 @@
 //! Threads that share a manager connect side by side, and use it meanwhile.
 
 use std::sync::Barrier;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::support::{LONG, namespace, until};
 use hamlyn::error::ConnectError;
@@ -205,6 +206,43 @@ fn a_stream_whose_asker_does_not_come_is_offered_again() {
             let record = log.recv(LONG).unwrap().map(|record| record.to_vec());
             assert_eq!(record.as_deref(), Some(&b"came"[..]));
             sending.join().unwrap();
+        });
+    }
+}
+
+/// Whoever turns a peer away at once has it hear so at once, though a network processor may tell of
+/// the end of the link before of the link.
+#[test]
+fn a_peer_that_is_turned_away_hears_so_at_once() {
+    const ATTEMPTS: u32 = 40;
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let server = open(Options::named("server"), &namespace, Strategy::Proc);
+            let client = open(Options::default(), &namespace, strategy);
+            scope.spawn(|| {
+                let server = server;
+                while !done.load(Ordering::Relaxed) {
+                    let mut session = server.session();
+                    session.poll();
+                    let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
+                    links.into_iter().for_each(|link| session.disconnect(link));
+                }
+            });
+            for _ in 0..ATTEMPTS {
+                let begun = Instant::now();
+                let connected = client.session().connect(Address::Name("server"), LONG);
+                let is_gone = matches!(connected, Err(Reach::Gone { .. }));
+                assert!(connected.is_ok() || is_gone, "{connected:?}");
+                // For so long a processor is waited for that tells nothing.
+                let waited = begun.elapsed();
+                assert!(
+                    waited < Duration::from_millis(500),
+                    "{strategy:?}: {waited:?}"
+                );
+            }
+            done.store(true, Ordering::Relaxed);
         });
     }
 }

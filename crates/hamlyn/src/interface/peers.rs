@@ -45,11 +45,11 @@ impl<H: Host> Interface<H> {
         self.links.happened()
     }
 
-    /// The link of that token, which the host has, if this is known here.
-    pub(crate) fn link_of(&mut self, token: u64) -> Option<LinkId> {
+    /// The link of that token, which the host has, or had: nothing if that is not known here yet,
+    /// and no name if there is no link to its peer any more.
+    pub(crate) fn link_of(&mut self, token: u64) -> Option<Option<LinkId>> {
         self.drain_events();
-        let destination = self.links.by_token(token)?;
-        self.links.to(&destination)
+        self.links.by_token(token)
     }
 
     /// The network processor looks at what its host has to tell; false if there is none.

@@ -90,9 +90,9 @@ impl<H: Host> Session<'_, H> {
         let told_by_ns = deadline_ns.min(now_ns.saturating_add(NEWS_NS));
         // Once: it wakes us when it has looked, and would be woken by us again.
         let has_processor = self.wake_processor();
-        let mut link = self.link_of(token);
-        if link.is_none() && has_processor {
-            link = match self.sleepers.is_any() {
+        let mut heard = self.link_of(token);
+        if heard.is_none() && has_processor {
+            heard = match self.sleepers.is_any() {
                 // Their sleep is announced where ours would be.
                 true => {
                     let left = Duration::from_nanos(told_by_ns.saturating_sub(now_ns));
@@ -102,7 +102,8 @@ impl<H: Host> Session<'_, H> {
                 false => self.await_news_of(token, told_by_ns)?,
             };
         }
-        link.ok_or_else(|| match has_processor && told_by_ns == deadline_ns {
+        let is_late = heard.is_none() && has_processor && told_by_ns == deadline_ns;
+        heard.flatten().ok_or_else(|| match is_late {
             true => ConnectError::Stalled {
                 to: describe(to),
                 silence: None,
@@ -111,9 +112,13 @@ impl<H: Host> Session<'_, H> {
         })
     }
 
-    /// Sleeps until the network processor tells of the link of that token, and takes no packets.
-    /// Nothing if it does not in time.
-    fn await_news_of(&mut self, token: u64, until_ns: u64) -> Result<Option<LinkId>, HostError> {
+    /// Sleeps until the network processor tells of the link of that token, as `link_of` does, and
+    /// takes no packets. Nothing if it does not in time.
+    fn await_news_of(
+        &mut self,
+        token: u64,
+        until_ns: u64,
+    ) -> Result<Option<Option<LinkId>>, HostError> {
         while self.host().now_ns() < until_ns {
             let Some(waiter) = self.news_waiter() else {
                 return Ok(None);
@@ -125,8 +130,9 @@ impl<H: Host> Session<'_, H> {
             };
             waiter.end();
             waited?;
-            if let Some(link) = self.link_of(token) {
-                return Ok(Some(link));
+            let heard = self.link_of(token);
+            if heard.is_some() {
+                return Ok(heard);
             }
         }
         Ok(None)
