@@ -25,8 +25,8 @@ use plan::{Fault, TIMEOUT};
 
 /// How often somebody looks whether a process that was killed has ended.
 const UNWINDS: Span = Span::from_us(10);
-/// No scenario is in flight for longer.
-const END: Time = Time::from_ns(4 * process::SETTLES_NS);
+/// No scenario is in flight for longer than its processes may take, so many times.
+const LIVES_MAX: u64 = 4;
 /// Events for each message and process, of which a scenario has some hundreds. With more, something
 /// wakes in vain.
 const EVENTS_EACH_MAX: u64 = 50_000;
@@ -131,7 +131,7 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
     }
     let sent: usize = plan.flows.iter().map(|flow| flow.items.len()).sum();
     world.limit_events(EVENTS_EACH_MAX * (sent + plan.processes.len()) as u64);
-    let outcome = world.run(END);
+    let outcome = world.run(Time::ZERO + plan.settles() * LIVES_MAX);
     let mut history = history.into_inner().unwrap_or_else(PoisonError::into_inner);
     for process in plan.killed() {
         let concerned = |flow: &plan::Flow| flow.concerns(process);

@@ -20,6 +20,9 @@ pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as
 
 /// A peer that answers nothing for so long is given up on.
 pub(crate) const TIMEOUT: Span = Span::from_us(20_000);
+/// After the last fault everything must come within this; far longer than it takes, also where half
+/// of all frames are lost and one packet of 256 bytes is in flight at a time.
+const SETTLES: Span = Span::from_us(1_600_000);
 
 /// Peers of a process that is stopped for so long may have given it up: it takes nothing.
 const STOPPED_LOST_US: u32 = (9 * TIMEOUT.as_ns() / 1_000) as u32;
@@ -324,6 +327,21 @@ impl Plan {
     /// A plan of so many hosts, at least one, with a program each that sends to two others.
     pub fn of_hosts(seed: u64, hosts: u32) -> Self {
         chance::plan_of_hosts(&mut Random::new(seed), seed, hosts.max(1))
+    }
+
+    /// How long a process may take. Where more than half of all frames are lost, fewer than a
+    /// quarter of what is sent is heard to have come, and the rest waits for a time-out.
+    pub fn settles(&self) -> Span {
+        let passes = |part: &Impairment| match *part {
+            Impairment::Lose {
+                per_million,
+                run_frames,
+            } => 1.0 - f64::from(per_million) * f64::from(run_frames) / 1e6,
+            Impairment::Damage { per_million } => 1.0 - f64::from(per_million) / 1e6,
+            _ => 1.0,
+        };
+        let passing: f64 = self.network.iter().map(passes).product();
+        SETTLES * if passing < 0.5 { 4 } else { 1 }
     }
 
     /// Whether everything that is sent must come: nobody is killed, and no two nodes are apart for

@@ -17,9 +17,6 @@ use crate::scenario::plan::{Plan, TIMEOUT};
 use crate::time::{Span, Time};
 use crate::world::{self, kernel};
 
-/// After the last fault everything must come within this; far longer than it takes, also where half
-/// of all frames are lost and one packet of 256 bytes is in flight at a time.
-pub(crate) const SETTLES_NS: u64 = 1_600_000_000;
 /// How long a process that has nothing to do sleeps: at first, and at most.
 const REST_FIRST: Span = Span::from_us(20);
 const REST_MAX: Span = Span::from_us(1_000);
@@ -139,7 +136,7 @@ impl<'a> Process<'a> {
     }
 
     fn live(&mut self) -> Result<(), String> {
-        let until = world::now() + Span::from_ns(SETTLES_NS);
+        let until = world::now() + self.plan.settles();
         let mut rest = REST_FIRST;
         loop {
             let mut moved = self.open_receivers()?;
