@@ -210,17 +210,28 @@ fn a_stream_whose_asker_does_not_come_is_offered_again() {
     }
 }
 
+/// Ends the loop of another thread, however this one ends.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Whoever turns a peer away at once has it hear so at once, though a network processor may tell of
 /// the end of the link before of the link.
 #[test]
 fn a_peer_that_is_turned_away_hears_so_at_once() {
-    const ATTEMPTS: u32 = 40;
+    const ATTEMPTS: u32 = 200;
+    /// For so long a processor is waited for that tells nothing.
+    const IN_VAIN: Duration = Duration::from_millis(500);
     for strategy in Strategy::ALL {
         let namespace = namespace();
         let done = AtomicBool::new(false);
+        let client = open(Options::default(), &namespace, strategy);
+        let server = open(Options::named("server"), &namespace, Strategy::Proc);
         std::thread::scope(|scope| {
-            let server = open(Options::named("server"), &namespace, Strategy::Proc);
-            let client = open(Options::default(), &namespace, strategy);
             scope.spawn(|| {
                 let server = server;
                 while !done.load(Ordering::Relaxed) {
@@ -228,21 +239,21 @@ fn a_peer_that_is_turned_away_hears_so_at_once() {
                     session.poll();
                     let links: Vec<_> = session.peers().map(|(link, _)| link).collect();
                     links.into_iter().for_each(|link| session.disconnect(link));
+                    drop(session);
+                    std::thread::yield_now();
                 }
             });
+            let _ends = Ends(&done);
+            let mut in_vain = 0;
             for _ in 0..ATTEMPTS {
                 let begun = Instant::now();
                 let connected = client.session().connect(Address::Name("server"), LONG);
                 let is_gone = matches!(connected, Err(Reach::Gone { .. }));
                 assert!(connected.is_ok() || is_gone, "{connected:?}");
-                // For so long a processor is waited for that tells nothing.
-                let waited = begun.elapsed();
-                assert!(
-                    waited < Duration::from_millis(500),
-                    "{strategy:?}: {waited:?}"
-                );
+                in_vain += u32::from(begun.elapsed() >= IN_VAIN);
             }
-            done.store(true, Ordering::Relaxed);
+            // One in ten or more, before; a loaded machine may be as slow once.
+            assert!(in_vain <= 2, "{strategy:?}: {in_vain}");
         });
     }
 }

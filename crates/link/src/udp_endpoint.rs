@@ -384,6 +384,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         }
         if has_forgotten {
             self.changes.fetch_add(1, Ordering::Release);
+            // The polling thread gives back their sockets.
+            self.request_wakeup(now_ns);
         }
         self.elect_poller(connections);
     }

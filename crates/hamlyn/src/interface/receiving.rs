@@ -506,6 +506,7 @@ impl<H: Host> Interface<H> {
         if self.is_forked() {
             return None;
         }
+        self.end_look_due();
         let now_ns = self.host.now_ns();
         // Memory is given back by a program that is not interrupted.
         let is_own = !self.outbound.is_shared() && !self.is_interrupt;

@@ -45,6 +45,9 @@ struct Looks {
     is_repeated: bool,
     /// Those that found nothing.
     idle: u32,
+    /// Nothing more could come when the last of these found nothing: what came with the end of the
+    /// link may be there though it has ended since.
+    is_drained: bool,
 }
 
 /// See the module.
@@ -276,7 +279,7 @@ impl Receiver {
             self.look(session, &mut looks, !waiting.polls())
         })?;
         if delivered.is_none() && looks.idle < LOOKS_PER_IDLE {
-            self.when_idle(session)?;
+            self.when_idle(session, looks.is_drained)?;
         }
         Ok(delivered.is_some())
     }
@@ -306,8 +309,10 @@ impl Receiver {
         for _ in 0..=most {
             let Some(arrival) = session.core.next_arrival(self.class) else {
                 looks.idle += 1;
+                let is_drained = |target: &Target| session.is_drained(target.link());
+                looks.is_drained = self.credit.as_ref().is_some_and(is_drained);
                 if sleeps || looks.idle.is_multiple_of(LOOKS_PER_IDLE) {
-                    self.when_idle(session)?;
+                    self.when_idle(session, looks.is_drained)?;
                 }
                 break;
             };
@@ -456,12 +461,13 @@ impl Receiver {
         Ok(())
     }
 
-    /// Nothing came: memory may be short, the sender may be dead.
-    fn when_idle<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), ReceiveError> {
-        // Before anything is sent, which hears of events: what came with the end of the link would
-        // still wait.
-        let is_drained = |target: &Target| session.is_drained(target.link());
-        let is_drained = self.credit.as_ref().is_some_and(is_drained);
+    /// Nothing came: memory may be short, the sender may be dead. Nothing more can come of it if it
+    /// was drained before.
+    fn when_idle<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        is_drained: bool,
+    ) -> Result<(), ReceiveError> {
         self.reclaim(session);
         // All of an extent may have been given back before the stream moved on from it.
         while self.first < self.delivering

@@ -5,7 +5,7 @@ use hamlyn::{Message, Ticket, Wait, mailbox};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::low_level::{RxSlot, send as send_message, target};
-use crate::peer::Peer;
+use crate::peer::{Peer, TIMEOUT};
 use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
@@ -61,7 +61,8 @@ fn in_a_loop<R>(peer: &Peer, what: &str, mut look: impl FnMut() -> Option<R>) ->
             return Some(found);
         }
         let descriptor = handle.descriptor().cloned();
-        let sleep = handle.prepare_sleep(GROW).unwrap();
+        // Whatever is overlooked takes longer than the test may.
+        let sleep = handle.prepare_sleep(Wait::For(2 * TIMEOUT)).unwrap();
         if let (Some(descriptor), Some(sleep)) = (descriptor, sleep) {
             let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
             let span = Timespec::try_from(sleep.timeout().unwrap()).unwrap();

@@ -547,7 +547,7 @@ impl<S: DatagramSocket> Connection<S> {
             state.association.fail(CloseReason::PeerDead);
         }
         if let Some(close_reason) = state.association.close_reason()
-            && self.end.set(close_reason).is_ok()
+            && self.end().is_none()
         {
             if close_reason == CloseReason::Closed && endpoint.admits_lingering() {
                 let forget_ns = now_ns.saturating_add(LINGER_NS);
@@ -555,6 +555,8 @@ impl<S: DatagramSocket> Connection<S> {
                 state.spare.give_back();
                 state.association.give_back();
             }
+            // Last, as it may be forgotten then.
+            let _ = self.end.set(close_reason);
             self.timers.note_change();
             endpoint.report_end();
         }

@@ -185,7 +185,7 @@ pub(crate) fn a_transfer_of_many_turns_goes_on(world: World) {
                 let mut found = vec![0; MIB as usize];
                 for turn in 0..LENGTH / MIB {
                     area.read_at(range.start + turn * MIB, &mut found).unwrap();
-                    assert!(found.iter().all(|byte| *byte == turn as u8), "turn {turn}");
+                    assert!(found == [turn as u8; MIB as usize], "turn {turn}");
                 }
                 call.reply(ANSWER, &[0])
             })?;
@@ -193,9 +193,10 @@ pub(crate) fn a_transfer_of_many_turns_goes_on(world: World) {
         }
         let ends = collect(&mut endpoint);
         let to = player.map(&endpoint, 0, "server", TAG);
-        let data: Vec<u8> = (0..LENGTH / MIB)
-            .flat_map(|turn| vec![turn as u8; MIB as usize])
-            .collect();
+        let mut data = vec![0; LENGTH as usize];
+        for (turn, bytes) in data.chunks_mut(MIB as usize).enumerate() {
+            bytes.fill(turn as u8);
+        }
         for _ in 0..2 {
             // The second one finds the segment attached, where it can be.
             endpoint.transfer(&to, PUT, 0, &data, &[0], LONG)?;
