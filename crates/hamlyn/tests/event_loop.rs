@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hamlyn::host::Host;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::{AnyThread, Sharing};
-use hamlyn::{Manager, ManagerOptions, Strategy, Wait, datagram, tagged_write};
+use hamlyn::{Manager, ManagerOptions, Message, Strategy, Wait, datagram, tagged_write};
 use rustix::event::{Timespec, epoll};
 use support::{LONG, TIMEOUT, namespace, open, open_shared, thread_cpu};
 
@@ -443,5 +443,39 @@ fn a_peer_that_is_connected_to_while_a_loop_sleeps_wakes_it() {
         let back = tagged_write::Sender::grow(&there, &tags.ticket(), LONG).unwrap();
         back.send(0, &[], 2, LONG).unwrap();
         events.until(&mut manager, || tags.get_tag(Wait::Poll).unwrap());
+    }
+}
+
+/// Tasks of one thread share its manager: what one of them does may be what another one waits for,
+/// while their loop sleeps.
+#[test]
+fn what_a_task_does_itself_ends_the_sleep_of_its_loop() {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let there = open(&namespace);
+        let tags = tagged_write::Receiver::new(&there, 64, 64).unwrap();
+        let mut manager = hamlyn::open_with(options(&namespace, 0), driven(strategy)).unwrap();
+        let target = manager.session().target(&tags.ticket(), LONG).unwrap();
+        let completions = manager.session().open_completions(4).unwrap();
+        let events = Loop::over(&manager, epoll::EventFlags::IN);
+        let mut asleep = |act: &dyn Fn(&mut hamlyn::Session<'_, ProcessHost>)| {
+            let other = manager.clone();
+            support::until("a sleep", || {
+                let sleep = manager.prepare_sleep(LONG).unwrap()?;
+                // What is left over from before ends this one.
+                (!events.wait(Some(Duration::ZERO))).then_some(())?;
+                act(&mut other.session());
+                assert!(events.wait(None), "nothing woke the loop: {strategy:?}");
+                drop(sleep);
+                Some(())
+            });
+        };
+        asleep(&|session| {
+            let message = Message::new(&[]).word(1);
+            let terminus = session.terminus();
+            let sent = session.try_send(terminus, &target, &message).unwrap();
+            session.track_send(&completions, sent.unwrap(), 7).unwrap();
+        });
+        asleep(&|session| session.disconnect(target.link()));
     }
 }

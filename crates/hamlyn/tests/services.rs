@@ -117,6 +117,42 @@ fn a_client_that_leaves_before_it_was_heard_gives_its_lane_back() {
     assert_eq!(service.misbehaved(), 0);
 }
 
+/// A client whose link ended before its server heard its greeting gives its place back.
+#[test]
+fn a_client_that_was_lost_before_it_was_heard_gives_its_place_back() {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let with = ManagerOptions {
+            strategy,
+            ..ManagerOptions::default()
+        };
+        let server = Options::named("server").in_namespace(&namespace);
+        let server = hamlyn::open_with(server, with).unwrap();
+        let options = ServiceOptions {
+            clients: 1,
+            ..ServiceOptions::default()
+        };
+        let mut service = server.bind_service("service", options).unwrap();
+        let there = open(&namespace);
+        let client = there.connect_service("server/service", LONG).unwrap();
+        // Without a word of its own.
+        let link = there.session().peers().next().unwrap().0;
+        there.session().disconnect(link);
+        let other = open(&namespace);
+        let mut other = until("the place", || {
+            assert!(service.next(Wait::Poll).unwrap().is_none());
+            other
+                .connect_service("server/service", Wait::millis(20))
+                .ok()
+        });
+        let call = other.start(b"?", LONG).unwrap();
+        let asked = service.next(LONG).unwrap().expect("a call");
+        assert_eq!(asked.reply(b"!"), Ok(Answered::Sent));
+        assert_eq!(*other.reply(&call, LONG).unwrap().expect("a reply"), *b"!");
+        drop(client);
+    }
+}
+
 /// A look takes so many requests that were given up, and no more; what is behind them is news for
 /// the next wait.
 #[test]

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use hamlyn::engine::memory::LinkId;
-use hamlyn::{Destination, Target};
+use hamlyn::{Destination, Host, Session, Target};
 
 use crate::name::{Introduction, Name};
 use crate::spares::Spares;
@@ -645,11 +645,17 @@ impl Peers {
         self.get(link)?.request(stamp)
     }
 
-    /// The peer with that interface.
-    pub(crate) fn at(&mut self, interface: &Destination) -> Option<&mut Peer> {
-        let mut peers = self.peers.iter_mut().flatten();
-        let is_it = |peer: &&mut Box<Peer>| peer.known.interface.as_ref() == Some(interface);
-        peers.find(is_it).map(|peer| &mut **peer)
+    /// The peer with that interface: of several, the one whose link is up, as it may be here anew
+    /// before the end of its old link is seen to.
+    pub(crate) fn at<H: Host>(
+        &mut self,
+        session: &Session<'_, H>,
+        interface: &Destination,
+    ) -> Option<&mut Peer> {
+        let peers = self.peers.iter_mut().flatten();
+        let same = peers.filter(|peer| peer.known.interface.as_ref() == Some(interface));
+        same.max_by_key(|peer| session.link_end(peer.link).is_none())
+            .map(|peer| &mut **peer)
     }
 
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> {

@@ -51,14 +51,18 @@ impl State {
         self.peers.may_be_lost
     }
 
-    /// Finds peers whose links have ended, and returns what was outstanding there. What they had
-    /// sent before must have been taken.
+    /// Finds peers whose links have ended, and returns what was outstanding there. One whose link
+    /// has something to be taken still stays until that is taken.
     pub(crate) fn end_lost<H: Host>(&mut self, session: &Session<'_, H>) {
         self.peers.may_be_lost = false;
         let links: Vec<LinkId> = self.peers.links().collect();
         for link in links {
-            if session.link_end(link).is_some() {
-                self.end_link(link);
+            if session.link_end(link).is_none() {
+                continue;
+            }
+            match session.peers().any(|(known, _)| known == link) {
+                true => self.peers.may_be_lost = true,
+                false => self.end_link(link),
             }
         }
         while let Some(mut peer) = self.peers.gone.pop() {
@@ -104,7 +108,7 @@ impl State {
             return;
         }
         let stamp = Stamp::from_bits(back.word as u16);
-        let Some(peer) = self.peers.at(&to) else {
+        let Some(peer) = self.peers.at(session, &to) else {
             return;
         };
         let link = peer.link;

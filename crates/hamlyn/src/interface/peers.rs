@@ -93,6 +93,8 @@ impl<H: Host> Interface<H> {
         if self.links.contains(link) {
             self.inbound.lock(|inbound| inbound.remove(link));
             self.apply_event(DriverEvent::Ended(link, LinkEnd::ClosedHere));
+            // Another task of this thread may wait for something of that peer.
+            self.wake_sleepers_if_active();
         }
     }
 
@@ -194,7 +196,9 @@ impl<H: Host> Interface<H> {
             .lock(|outbound| outbound.tx_links.log_use(link))
     }
 
-    pub(crate) fn lost(&self, target: &Target) -> PeerLost {
+    pub(crate) fn lost(&mut self, target: &Target) -> PeerLost {
+        // What was found wrong with the link is why it ended.
+        self.end_broken();
         let peer = target.ticket.destination;
         PeerLost {
             peer,
@@ -374,6 +378,7 @@ impl<H: Host> Interface<H> {
             self.inbound.lock(|inbound| inbound.remove(id));
             self.apply_event(DriverEvent::Ended(id, LinkEnd::Fault(fault)));
         }
+        self.wake_sleepers_if_active();
     }
 
     /// Ends links that ended while we received.

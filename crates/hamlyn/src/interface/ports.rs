@@ -94,7 +94,12 @@ impl<H: Host> Interface<H> {
         if self.is_forked() {
             return None;
         }
-        self.inbound.lock(|inbound| inbound.receiver.next_knock())
+        let knock = self.inbound.lock(|inbound| inbound.receiver.next_knock());
+        if knock.is_some() {
+            // As of a message, its link is known with it.
+            self.drain_events_if_asked();
+        }
+        knock
     }
 
     /// Opens a set of ports ([`crate::PortSet`]). Its ports that have messages take turns, each of that

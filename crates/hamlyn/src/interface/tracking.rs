@@ -82,8 +82,8 @@ impl<H: Host> Interface<H> {
         match end_of(state) {
             Some(result) => {
                 self.tracking.complete(tracked, result);
-                // Others may wait for it.
                 self.other_activity += 1;
+                self.wake_sleepers_if_active();
             }
             None => self.tracking.sends.push_back((tracked, handle)),
         }
@@ -106,6 +106,7 @@ impl<H: Host> Interface<H> {
         let fence = self.begin_fence_of(link)?;
         let tracked = self.place_in(queue, context)?;
         self.look_at_fence(tracked, fence);
+        self.wake_sleepers_if_active();
         self.wake_sleepers_for_credit();
         Ok(())
     }
@@ -155,6 +156,7 @@ impl<H: Host> Interface<H> {
         }
         self.operating.is_completing = true;
         self.tell_completions();
+        self.wake_sleepers_if_active();
         Ok(())
     }
 
@@ -169,6 +171,7 @@ impl<H: Host> Interface<H> {
         }
         self.tracking.refusals_to = Some(queue.name);
         self.other_activity += 1;
+        self.wake_sleepers_if_active();
         Ok(())
     }
 

@@ -332,18 +332,35 @@ impl Calls {
             return Err(CallError::NotPending { to });
         }
         let polled = self.poll(session);
-        if self.number(call.index) == call.number
-            && let State::Replied(word) = self.state(call.index)
-        {
-            if word.status == Status::Answered {
-                return Ok(Some(word));
-            }
-            self.set(call.index, State::Free);
-            let to = self.to.clone();
-            return Err(CallError::Unanswered { to });
+        if let Some(word) = self.reply_to(call)? {
+            return Ok(Some(word));
+        }
+        polled?;
+        if !session.is_closed_there(self.requests.target()) {
+            return Ok(None);
+        }
+        // It may have answered before, and what it refuses is known sooner than what it sends.
+        session.poll();
+        let polled = self.poll(session);
+        if let Some(word) = self.reply_to(call)? {
+            return Ok(Some(word));
         }
         polled?;
         self.check_service(session)?;
         Ok(None)
+    }
+
+    /// The reply to a call, if it has come.
+    fn reply_to(&mut self, call: &Pending) -> Result<Option<Word>, CallError> {
+        let is_it = self.number(call.index) == call.number;
+        match self.state(call.index) {
+            State::Replied(word) if is_it && word.status == Status::Answered => Ok(Some(word)),
+            State::Replied(_) if is_it => {
+                self.set(call.index, State::Free);
+                let to = self.to.clone();
+                Err(CallError::Unanswered { to })
+            }
+            _ => Ok(None),
+        }
     }
 }

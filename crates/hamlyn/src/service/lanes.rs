@@ -210,6 +210,10 @@ impl Lanes {
                 held: vec![None; usize::from(outstanding)].into(),
                 owed: VecDeque::new(),
             }));
+            if session.link_end(link).is_some() {
+                // Its end was heard before its greeting: the next look sees to it.
+                self.peers_happened = u64::MAX;
+            }
             for (index, _) in early {
                 self.accept(session, CallId { lane, index });
             }

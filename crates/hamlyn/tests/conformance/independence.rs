@@ -5,11 +5,12 @@ use hamlyn::{Message, SendError, Target, Wait};
 
 use crate::World;
 use crate::low_level::{RxSlot, send, sizes, target};
-use crate::peer::{Peer, pattern};
+use crate::peer::{Peer, TIMEOUT, pattern};
 
 /// More than any ring or window holds.
 const FLOOD: u64 = 1 << 15;
 const FLOOD_BYTES: usize = 600;
+const AREA: u64 = 64;
 
 /// Sends to a peer that takes nothing until nothing more is accepted, or so much that it must be
 /// taking it.
@@ -81,6 +82,59 @@ pub(crate) fn a_peer_that_takes_nothing_holds_up_no_other(world: &World) {
             // And nothing of the other's is lost.
             peer.flush();
             peer.put("the rest is sent", &[]);
+        },
+    ]);
+}
+
+/// A look is at some of what is tracked; before a program sleeps, it is at all.
+pub(crate) fn fences_that_wait_hide_none_that_is_answered(world: &World) {
+    const WAITING: u64 = 400;
+    let slot_of = |peer: &Peer, key: &str| {
+        let slot = RxSlot::new(peer, AREA, |new| new);
+        peer.put_ticket(key, &slot.slot.fast_ticket(0, AREA).unwrap());
+        slot
+    };
+    world.run(&[
+        &|peer| {
+            let [to_stopped, to_awake] =
+                ["stopped", "awake"].map(|key| target(peer, &peer.get_ticket(key)));
+            let queue = peer.with(|manager| manager.session().open_completions(1_000).unwrap());
+            for to in [&to_stopped, &to_awake] {
+                send(peer, to, &Message::new(&[1; 16]));
+            }
+            peer.with(|manager| {
+                let mut session = manager.session();
+                for number in 0..WAITING {
+                    session
+                        .track_fence(&queue, to_stopped.link(), number)
+                        .unwrap();
+                }
+                session
+                    .track_fence(&queue, to_awake.link(), WAITING)
+                    .unwrap();
+            });
+            peer.put("tracked", &[]);
+            // The others are complete, too, where a network processor answers for a stopped peer.
+            let next = || {
+                let ended = peer.with(|manager| {
+                    let long = Wait::For(TIMEOUT / 2);
+                    manager.session().await_completion(&queue, long).unwrap()
+                });
+                ended.expect("the fence that is answered").context
+            };
+            while next() != WAITING {}
+            peer.put("through", &[]);
+        },
+        &|peer| {
+            let _slot = slot_of(peer, "stopped");
+            peer.linked();
+            peer.get_without_polling("through");
+        },
+        &|peer| {
+            let _slot = slot_of(peer, "awake");
+            peer.linked();
+            peer.get_without_polling("tracked");
+            peer.get("through");
         },
     ]);
 }

@@ -201,7 +201,7 @@ macro_rules! among_several {
     ($name:ident, $layout:ident, $strategy:ident) => {
         in_world! { $name, $layout, $strategy,
             independence::a_peer_that_takes_nothing_holds_up_no_other
-            completions::fences_that_wait_hide_none_that_is_answered
+            independence::fences_that_wait_hide_none_that_is_answered
             fences::a_stopped_peer_is_named_and_no_other_waits
             fences::what_was_taken_before_the_end_is_fenced
             relinking::a_link_that_the_peer_ended_begins_anew
