@@ -392,8 +392,10 @@ impl Association {
             && self.closing == 0
     }
 
-    /// Whether a side that takes nothing any more, and says so with [`NackReason::Leaving`], may
-    /// close: all that it sent has arrived, or the peer takes nothing either.
+    /// Whether a side that takes nothing any more, and says so ([`Leaving`]), may close: all that it
+    /// sent has arrived, or the peer takes nothing either.
+    ///
+    /// [`Leaving`]: super::NackReason::Leaving
     pub fn may_close(&self) -> bool {
         self.is_idle() || self.peer_is_leaving && self.owes_nothing()
     }
@@ -431,7 +433,7 @@ impl Association {
     }
 
     /// Ends the association, and lets the peer know with the next frames, which need not arrive.
-    /// What was not acknowledged comes back; to lose nothing, wait until [`Association::may_close`].
+    /// What was not acknowledged comes back; to lose nothing, wait for [`Association::may_close`].
     pub fn close(&mut self) {
         if self.close_reason.is_none() {
             self.fail(CloseReason::Closed);
