@@ -392,8 +392,8 @@ impl Association {
             && self.closing == 0
     }
 
-    /// Whether a side that takes nothing any more, and says so ([`Leaving`]), may close: all that it
-    /// sent has arrived, or the peer takes nothing either.
+    /// Whether a side that takes nothing any more, and says so ([`Leaving`]), may close: all that
+    /// it sent has arrived, or the peer takes nothing either.
     ///
     /// [`Leaving`]: super::NackReason::Leaving
     pub fn may_close(&self) -> bool {
