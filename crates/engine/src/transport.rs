@@ -35,9 +35,10 @@
 //! Then each *NACK*, 11 bytes: channel (2), sequence (4), the timestamp of the frame that it
 //! answers (4), reason (1): 1 there is no room, or it waits to be taken, 2 the interface is not
 //! resident, 4 it is about to close and takes nothing any more; then the frame was not taken, and
-//! is to be sent again. Reason 0: the frame was taken, but some of its packets were refused; then follow the number of runs of these (2), and the runs,
-//! 5 bytes each: index of the first packet (2), how many (2), why (1: the number of a
-//! [`Refusal`](crate::refusal::Refusal)). They are in order and do not overlap.
+//! is to be sent again. Reason 0: the frame was taken, but some of its packets were refused; then
+//! follow the number of runs of these (2), and the runs, 5 bytes each: index of the first packet
+//! (2), how many (2), why (1: the number of a [`Refusal`](crate::refusal::Refusal)). They are in
+//! order and do not overlap.
 //!
 //! Then the packets, up to the end of the frame, or up to a zero byte: that and all after it is
 //! padding. Each begins with a byte of bits:

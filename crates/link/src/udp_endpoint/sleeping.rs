@@ -1,5 +1,5 @@
-//! Threads that sleep at the endpoint's socket, and the host's thread that polls in their stead, are
-//! told of what others do there.
+//! Threads that sleep at the endpoint's socket, and the host's thread that polls in their stead,
+//! are told of what others do there.
 
 use std::sync::atomic::Ordering;
 
