@@ -138,13 +138,12 @@ fn a_client_that_was_lost_before_it_was_heard_gives_its_place_back() {
         // Without a word of its own.
         let link = there.session().peers().next().unwrap().0;
         there.session().disconnect(link);
-        let other = open(&namespace);
-        let mut other = until("the place", || {
+        until("the place", || {
             assert!(service.next(Wait::Poll).unwrap().is_none());
-            other
-                .connect_service("server/service", Wait::millis(20))
-                .ok()
+            (server.session().host().offered("service") == 1).then_some(())
         });
+        let other = open(&namespace);
+        let mut other = other.connect_service("server/service", LONG).unwrap();
         let call = other.start(b"?", LONG).unwrap();
         let asked = service.next(LONG).unwrap().expect("a call");
         assert_eq!(asked.reply(b"!"), Ok(Answered::Sent));

@@ -182,10 +182,11 @@ pub(crate) fn a_transfer_of_many_turns_goes_on(world: World) {
         if player.number == 0 {
             let area = shared_segment(&mut endpoint, LENGTH);
             endpoint.on_bulk(PUT, move |call, range, _| {
-                let mut found = vec![0; MIB as usize];
+                let (mut found, mut expected) = (vec![0; MIB as usize], vec![0; MIB as usize]);
                 for turn in 0..LENGTH / MIB {
                     area.read_at(range.start + turn * MIB, &mut found).unwrap();
-                    assert!(found == [turn as u8; MIB as usize], "turn {turn}");
+                    expected.fill(turn as u8);
+                    assert!(found == expected, "turn {turn}");
                 }
                 call.reply(ANSWER, &[0])
             })?;
