@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{LONG, namespace, until};
+use crate::support::{LONG, StopOnDrop, namespace, until};
 use hamlyn::error::ConnectError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
@@ -210,15 +210,6 @@ fn a_stream_whose_asker_does_not_come_is_offered_again() {
     }
 }
 
-/// Ends the loop of another thread, however this one ends.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Whoever turns a peer away at once has it hear so at once, though a network processor may tell of
 /// the end of the link before of the link.
 #[test]
@@ -243,7 +234,7 @@ fn a_peer_that_is_turned_away_hears_so_at_once() {
                     std::thread::yield_now();
                 }
             });
-            let _ends = Ends(&done);
+            let _stopper = StopOnDrop(&done);
             let mut in_vain = 0;
             for _ in 0..ATTEMPTS {
                 let begun = Instant::now();

@@ -463,7 +463,7 @@ fn what_a_task_does_itself_ends_the_sleep_of_its_loop() {
             support::until("a sleep", || {
                 let sleep = manager.prepare_sleep(LONG).unwrap()?;
                 (sleep.timeout() != Some(Duration::ZERO)).then_some(())?;
-                // What is left over from before ends this one.
+                // Something that is left over from before ends this one.
                 (!events.wait(Some(Duration::ZERO))).then_some(())?;
                 act(&mut other.session());
                 assert!(events.wait(None), "nothing woke the loop: {strategy:?}");

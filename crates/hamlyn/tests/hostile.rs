@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::by_hand::{
     CLOSE, ENLARGE, HELLO, HandReceiver, control_ticket, raw, seed_ticket, summed,
 };
-use crate::support::{LONG, Random, namespace, open, until};
+use crate::support::{LONG, Random, StopOnDrop, namespace, open, until};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::ProcessHost;
@@ -29,20 +29,12 @@ const AHEAD: StreamOptions = StreamOptions {
     ahead: true,
     ..OPTIONS
 };
-/// Stops the threads that read it, however the test ends.
+/// Stops the threads that read it.
 struct Stop(AtomicBool);
 
 impl Stop {
     fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
-    }
-}
-
-struct Stopper<'a>(&'a Stop);
-
-impl Drop for Stopper<'_> {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -146,7 +138,7 @@ fn a_flood_of_fast_messages_hurts_its_own_receiver_only() {
     let stop = Stop(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let (stop, namespace) = (&stop, &namespace);
-        let _stopper = Stopper(stop);
+        let _stopper = StopOnDrop(&stop.0);
         scope.spawn(move || {
             let manager = open(namespace);
             let sender = tagged_write::Sender::grow(&manager, &flood_ticket, LONG).unwrap();
@@ -259,7 +251,7 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
         std::thread::scope(|scope| {
             let (done, namespace) = (&done, &namespace);
             scope.spawn(move || {
-                let _stopper = Stopper(done);
+                let _stopper = StopOnDrop(&done.0);
                 let victim = open(namespace);
                 let mut sender = Sender::grow(&victim, &seed, LONG).unwrap();
                 let mut random = Random::new(round);
@@ -326,7 +318,7 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
         let done = Stop(AtomicBool::new(false));
         std::thread::scope(|scope| {
             let (done, namespace) = (&done, &namespace);
-            let _stopper = Stopper(done);
+            let _stopper = StopOnDrop(&done.0);
             scope.spawn(move || tell_lies(namespace, &seed, round, done));
             scope.spawn(move || {
                 let honest = open(namespace);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::support::raw_link::{LOG_BYTES, RawLink};
-use crate::support::{LONG, Random, namespace, open, until};
+use crate::support::{LONG, Random, StopOnDrop, namespace, open, until};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::process::{Options, ProcessHost};
@@ -378,14 +378,6 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     drop(records);
     drop(inbox);
     assert_eq!(victim.session().slots_open(), 0);
-}
-
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[test]

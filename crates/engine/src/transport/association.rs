@@ -384,7 +384,7 @@ impl Association {
             && self.owes_nothing()
     }
 
-    /// Whether the peer has been told all that it is to be told of its frames.
+    /// True if the peer has been told all that it is to be told of its frames.
     fn owes_nothing(&self) -> bool {
         self.receive.waiting() == 0
             && self.receive.delivering_count() == 0
@@ -392,8 +392,8 @@ impl Association {
             && self.closing == 0
     }
 
-    /// Whether a side that takes nothing any more, and says so ([`Leaving`]), may close: all that
-    /// it sent has arrived, or the peer takes nothing either.
+    /// True if a side that takes nothing any more, and says so ([`Leaving`]), may close: all that it
+    /// sent has arrived, or the peer takes nothing either.
     ///
     /// [`Leaving`]: super::NackReason::Leaving
     pub fn may_close(&self) -> bool {
@@ -433,7 +433,8 @@ impl Association {
     }
 
     /// Ends the association, and lets the peer know with the next frames, which need not arrive.
-    /// What was not acknowledged comes back; to lose nothing, wait for [`Association::may_close`].
+    /// Packets that were not acknowledged come back; to lose none, wait for
+    /// [`Association::may_close`].
     pub fn close(&mut self) {
         if self.close_reason.is_none() {
             self.fail(CloseReason::Closed);

@@ -197,7 +197,7 @@ impl<H: Host> Interface<H> {
     }
 
     pub(crate) fn lost(&mut self, target: &Target) -> PeerLost {
-        // What was found wrong with the link is why it ended.
+        // A fault that was found with the link is why it ended.
         self.end_broken();
         let peer = target.ticket.destination;
         PeerLost {

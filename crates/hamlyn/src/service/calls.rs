@@ -331,36 +331,35 @@ impl Calls {
             let to = self.to.clone();
             return Err(CallError::NotPending { to });
         }
-        let polled = self.poll(session);
-        if let Some(word) = self.reply_to(call)? {
-            return Ok(Some(word));
+        let mut reply = self.take_reply(session, call)?;
+        if reply.is_none() && session.is_closed_there(self.requests.target()) {
+            // It may have answered before: its refusals are known sooner than its replies.
+            session.poll();
+            reply = self.take_reply(session, call)?;
+            if reply.is_none() {
+                self.check_service(session)?;
+            }
         }
-        polled?;
-        if !session.is_closed_there(self.requests.target()) {
-            return Ok(None);
-        }
-        // It may have answered before, and what it refuses is known sooner than what it sends.
-        session.poll();
-        let polled = self.poll(session);
-        if let Some(word) = self.reply_to(call)? {
-            return Ok(Some(word));
-        }
-        polled?;
-        self.check_service(session)?;
-        Ok(None)
+        Ok(reply)
     }
 
-    /// The reply to a call, if it has come.
-    fn reply_to(&mut self, call: &Pending) -> Result<Option<Word>, CallError> {
-        let is_it = self.number(call.index) == call.number;
-        match self.state(call.index) {
-            State::Replied(word) if is_it && word.status == Status::Answered => Ok(Some(word)),
-            State::Replied(_) if is_it => {
-                self.set(call.index, State::Free);
-                let to = self.to.clone();
-                Err(CallError::Unanswered { to })
+    /// Takes in what has come; the reply to the call, if it is there.
+    fn take_reply<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        call: &Pending,
+    ) -> Result<Option<Word>, CallError> {
+        let polled = self.poll(session);
+        if self.number(call.index) == call.number
+            && let State::Replied(word) = self.state(call.index)
+        {
+            if word.status == Status::Answered {
+                return Ok(Some(word));
             }
-            _ => Ok(None),
+            self.set(call.index, State::Free);
+            let to = self.to.clone();
+            return Err(CallError::Unanswered { to });
         }
+        polled.map(|()| None)
     }
 }

@@ -24,6 +24,15 @@ pub(crate) fn open(peer: &Peer, shape: impl FnOnce(NewSlot) -> NewSlot) -> (Area
     })
 }
 
+/// Serves a slot with a pattern of bytes until its initiator is through.
+pub(crate) fn serve_pattern(peer: &Peer) -> Area {
+    let (area, slot) = open(peer, |slot| slot);
+    area.write_at(0, &pattern(1, AREA as usize)).unwrap();
+    peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
+    peer.get("through");
+    area
+}
+
 pub(crate) fn initiator(peer: &Peer, target: Target) -> Initiator {
     let options = InitiatorOptions {
         landing_bytes: AREA,
@@ -112,10 +121,7 @@ const SIZES: [usize; 16] = [
 pub(crate) fn bytes_of_all_sizes_are_read_and_put(world: &World) {
     world.run(&[
         &|peer| {
-            let (area, slot) = open(peer, |slot| slot);
-            area.write_at(0, &pattern(1, AREA as usize)).unwrap();
-            peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
-            peer.get("through");
+            let area = serve_pattern(peer);
             for (number, size) in SIZES.into_iter().enumerate() {
                 let mut found = vec![0; size];
                 // The last put of all lies at that place.

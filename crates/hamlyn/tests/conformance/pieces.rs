@@ -6,7 +6,7 @@ use hamlyn::one_sided::{Initiator, InitiatorOptions, Operation, OperationError, 
 
 use crate::World;
 use crate::low_level::target;
-use crate::one_sided::{AREA, finish, initiator, open, read};
+use crate::one_sided::{AREA, finish, initiator, open, read, serve_pattern};
 use crate::peer::{Peer, pattern};
 
 /// Begins an operation that may be of more requests than there is room for: a call that only polls
@@ -91,26 +91,18 @@ pub(crate) fn pieces_of_every_shape(peer: &Peer, initiator: &mut Initiator, all:
 }
 
 pub(crate) fn pieces_are_read_and_put_in_one_operation(world: &World) {
-    world.run(&[
-        &|peer| {
-            let (area, slot) = open(peer, |slot| slot);
-            area.write_at(0, &pattern(1, AREA as usize)).unwrap();
-            peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
-            peer.get("through");
-        },
-        &|peer| {
-            let to = target(peer, &peer.get_ticket("ticket"));
-            let options = InitiatorOptions {
-                landing_bytes: 2 * AREA,
-            };
-            let mut initiator = peer
-                .with(|manager| manager.session().open_initiator(to, options))
-                .unwrap();
-            let mut all = pattern(1, AREA as usize);
-            pieces_of_every_shape(peer, &mut initiator, &mut all);
-            peer.put("through", &[]);
-        },
-    ]);
+    world.run(&[&|peer| drop(serve_pattern(peer)), &|peer| {
+        let to = target(peer, &peer.get_ticket("ticket"));
+        let options = InitiatorOptions {
+            landing_bytes: 2 * AREA,
+        };
+        let mut initiator = peer
+            .with(|manager| manager.session().open_initiator(to, options))
+            .unwrap();
+        let mut all = pattern(1, AREA as usize);
+        pieces_of_every_shape(peer, &mut initiator, &mut all);
+        peer.put("through", &[]);
+    }]);
 }
 
 pub(crate) fn pieces_that_do_not_fit_are_refused_before_anything_is_asked(world: &World) {
@@ -186,41 +178,33 @@ pub(crate) fn pieces_that_do_not_fit_are_refused_before_anything_is_asked(world:
 pub(crate) fn room_that_comes_at_any_moment_is_used(world: &World) {
     const ROUNDS: u64 = 200;
     const PIECES: u64 = 200;
-    world.run(&[
-        &|peer| {
-            let (area, slot) = open(peer, |slot| slot);
-            area.write_at(0, &pattern(1, AREA as usize)).unwrap();
-            peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
-            peer.get("through");
-        },
-        &|peer| {
-            let to = target(peer, &peer.get_ticket("ticket"));
-            let mut initiator = initiator(peer, to);
-            let all = pattern(1, AREA as usize);
-            for round in 0..ROUNDS {
-                let from = round as usize * 8;
-                let strided = Strided {
-                    offset: from as u64,
-                    stride_bytes: 16,
-                    piece_bytes: 8,
-                    pieces: PIECES,
-                };
-                let operation = begin_long(peer, |interface, wait| {
-                    interface.begin_read_strided(&mut initiator, &strided, 0, wait)
-                });
-                finish(peer, &mut initiator, operation).unwrap();
-                let mut found = vec![0; PIECES as usize * 8];
-                initiator.landed(0, &mut found).unwrap();
-                let places = all[from..].chunks(16).take(PIECES as usize);
-                assert!(
-                    found
-                        == places
-                            .flat_map(|place| &place[..8])
-                            .copied()
-                            .collect::<Vec<_>>()
-                );
-            }
-            peer.put("through", &[]);
-        },
-    ]);
+    world.run(&[&|peer| drop(serve_pattern(peer)), &|peer| {
+        let to = target(peer, &peer.get_ticket("ticket"));
+        let mut initiator = initiator(peer, to);
+        let all = pattern(1, AREA as usize);
+        for round in 0..ROUNDS {
+            let from = round as usize * 8;
+            let strided = Strided {
+                offset: from as u64,
+                stride_bytes: 16,
+                piece_bytes: 8,
+                pieces: PIECES,
+            };
+            let operation = begin_long(peer, |interface, wait| {
+                interface.begin_read_strided(&mut initiator, &strided, 0, wait)
+            });
+            finish(peer, &mut initiator, operation).unwrap();
+            let mut found = vec![0; PIECES as usize * 8];
+            initiator.landed(0, &mut found).unwrap();
+            let places = all[from..].chunks(16).take(PIECES as usize);
+            assert!(
+                found
+                    == places
+                        .flat_map(|place| &place[..8])
+                        .copied()
+                        .collect::<Vec<_>>()
+            );
+        }
+        peer.put("through", &[]);
+    }]);
 }

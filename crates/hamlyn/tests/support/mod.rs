@@ -8,7 +8,7 @@ pub(crate) mod control_group;
 pub(crate) mod counted_tasks;
 pub(crate) mod raw_link;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hamlyn::engine::memory::LinkId;
@@ -21,6 +21,15 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for calls of the library.
 pub(crate) const LONG: Wait = Wait::For(TIMEOUT);
+
+/// Stops the threads that read the flag, however the test ends.
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// A namespace that no other test uses.
 pub(crate) fn namespace() -> String {

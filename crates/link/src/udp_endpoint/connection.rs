@@ -560,15 +560,15 @@ impl<S: DatagramSocket> Connection<S> {
             self.timers.note_change();
             endpoint.report_end();
         }
+        let mut due_ns = due_ns;
         if state.is_closing && self.end().is_some() {
             let forget_ns = self.forget_ns.load(Ordering::Relaxed);
             if forget_ns <= now_ns {
                 self.timers.note_change();
             }
-            self.request_wakeup(endpoint, due_ns.min(forget_ns.max(now_ns)));
-        } else {
-            self.request_wakeup(endpoint, due_ns);
+            due_ns = due_ns.min(forget_ns.max(now_ns));
         }
+        self.request_wakeup(endpoint, due_ns);
     }
 
     fn request_wakeup(&self, endpoint: &UdpEndpoint<S>, due_ns: u64) {

@@ -15,8 +15,8 @@ const UNASSOCIATED_MAX: usize = 64;
 
 /// A handshake that the host has begun: peer, number, and channel for the answers. No answer in the
 /// channel means that nobody listens there, which is a hint.
-pub(super) struct PendingHandshake {
-    pub(super) to: SocketAddr,
+struct PendingHandshake {
+    to: SocketAddr,
     number: u32,
     notify: SyncSender<Option<Vec<u8>>>,
     /// Reports, and messages from elsewhere, that may still be passed on: there must be room for
@@ -73,10 +73,6 @@ pub struct Handshakes {
     notify: Arc<dyn Fn() + Send + Sync>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Handshakes {
     pub(super) fn new(notify: Arc<dyn Fn() + Send + Sync>) -> Self {
         Self {
@@ -86,14 +82,24 @@ impl Handshakes {
         }
     }
 
+    fn pending(&self) -> MutexGuard<'_, Vec<PendingHandshake>> {
+        let pending = self.pending.lock();
+        pending.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unassociated(&self) -> MutexGuard<'_, Unassociated> {
+        let unassociated = self.unassociated.lock();
+        unassociated.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether many unassociated datagrams wait.
     pub fn is_crowded(&self) -> bool {
-        lock(&self.unassociated).waiting.len() > UNASSOCIATED_MAX / 2
+        self.unassociated().waiting.len() > UNASSOCIATED_MAX / 2
     }
 
     /// A message of a handshake, and where it came from.
     pub fn next_message(&self, message: &mut Vec<u8>) -> Option<SocketAddr> {
-        let mut unassociated = lock(&self.unassociated);
+        let mut unassociated = self.unassociated();
         let (from, mut bytes) = unassociated.waiting.pop_front()?;
         message.clear();
         message.extend_from_slice(&bytes);
@@ -106,7 +112,7 @@ impl Handshakes {
     /// answers on until [`Handshakes::end`] with that number. Several threads may ask.
     pub fn begin(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
         let (notify, answers) = mpsc::sync_channel(PASSED_ON_MAX);
-        lock(&self.pending).push(PendingHandshake {
+        self.pending().push(PendingHandshake {
             to,
             number,
             notify,
@@ -119,23 +125,28 @@ impl Handshakes {
 
     /// Whether the host asks, and waits for what others find.
     pub fn is_any_pending(&self) -> bool {
-        !lock(&self.pending).is_empty()
+        !self.pending().is_empty()
     }
 
     /// The host does not ask any more by that number.
     pub fn end(&self, number: u32) {
-        lock(&self.pending).retain(|pending| pending.number != number);
+        self.pending().retain(|pending| pending.number != number);
+    }
+
+    /// The system reports that nobody listens there.
+    pub(super) fn report(&self, to: SocketAddr) {
+        self.pass_on(|pending| pending.to == to, None);
     }
 
     /// Passes a message, or a report, on to the pending handshakes to which it belongs; whether
     /// there are any.
-    pub(super) fn pass_on(
+    fn pass_on(
         &self,
         concerns: impl Fn(&PendingHandshake) -> bool,
         message: Option<(SocketAddr, &[u8])>,
     ) -> bool {
         let mut is_any = false;
-        for pending in lock(&self.pending).iter_mut() {
+        for pending in self.pending().iter_mut() {
             if !concerns(pending) {
                 continue;
             }
@@ -179,7 +190,7 @@ impl Handshakes {
         if is_answer || !matches!(packet_header.kind, Kind::Initiation | Kind::Payload) {
             return;
         }
-        let mut unassociated = lock(&self.unassociated);
+        let mut unassociated = self.unassociated();
         if let Some(mut room) = unassociated.spare.pop() {
             room.extend_from_slice(bytes);
             unassociated.waiting.push_back((from, room));

@@ -103,9 +103,7 @@ impl<S: DatagramSocket> Reception<S> {
                 return;
             };
             let Some(peer) = report else { continue };
-            endpoint
-                .handshakes
-                .pass_on(|pending| pending.to == peer, None);
+            endpoint.handshakes.report(peer);
             let connections = self.table.iter().flatten();
             for connection in connections.filter(|connection| connection.peer == Some(peer)) {
                 connection.note_unreachable();

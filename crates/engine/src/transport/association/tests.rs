@@ -251,7 +251,7 @@ fn two_sides_that_leave_do_not_wait_for_each_other() {
             assert!(take(&mut ends[at], 100_010, &nacks[1 - at]).is_empty());
             assert!(!ends[at].is_idle());
             assert_eq!(ends[at].may_close(), why == NackReason::Leaving);
-            // What comes from the peer is to be answered first, all the same.
+            // Frames of the peer are to be answered first, all the same.
             ends[at].offer_short(&short(2)).unwrap();
         }
         let again = frames(&mut ends[0], 40_000_000);
