@@ -90,19 +90,6 @@ impl Links {
         self.at(id).map_or(0, |place| place.context)
     }
 
-    /// The number of the link that leads there, or of one that led there.
-    pub(crate) fn context_of(&self, destination: &Destination) -> u64 {
-        if let Some(link) = self.to(destination) {
-            return self.context(link);
-        }
-        let led_there = |place: &&LinkEntry| {
-            let to = place.to.as_ref();
-            to.is_some_and(|to| self.are_same(&to.interface, destination))
-        };
-        let place = self.places.iter().rfind(led_there);
-        place.map_or(0, |place| place.context)
-    }
-
     fn at(&self, id: LinkId) -> Option<&LinkEntry> {
         self.places
             .get(id.index as usize)

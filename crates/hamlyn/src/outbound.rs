@@ -21,7 +21,9 @@ use hamlyn_ring::overflow::{LogNews, LogUse};
 
 use crate::cached_table::CachedTable;
 use crate::half::Lendable;
+use crate::links::Links;
 use crate::message::{Message, Target, compose_at};
+use crate::peer::Undelivered;
 use crate::region::PLACED_BYTES_MIN;
 
 /// Packets of queued messages sent at a time.
@@ -183,10 +185,11 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
         is_held_back
     }
 
-    /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.
-    pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
+    /// A link has ended, which led there and has that number of the program's: nothing goes to it
+    /// any more, and what waits for it fails.
+    pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>, context: u64) {
         let may_be_placed = !self.transmitter.is_waiting_for(id);
-        self.tx_links.remove(id, to, may_be_placed);
+        self.tx_links.remove(id, (to, context), may_be_placed);
         self.transmitter.link_ended(id);
     }
 
@@ -290,7 +293,7 @@ pub(crate) struct TxRoutes<T> {
     idle_since_ns: u64,
     /// Packets that came back over links that have ended, and that the program has not asked for
     /// yet.
-    returned: VecDeque<(Option<Destination>, Header, Return)>,
+    returned: VecDeque<(Undelivered, u64)>,
     /// Packets that came back over links that are gone and were forgotten.
     forgotten: u64,
     /// Links in which packets wait for others.
@@ -333,7 +336,7 @@ pub(crate) struct Ended {
     unplaced: VecDeque<Destination>,
     /// Refused packets, and the last of them.
     refused: u64,
-    last: Option<(Option<Destination>, Header, Return)>,
+    last: Option<Undelivered>,
 }
 
 /// No fence has a greater number.
@@ -364,7 +367,8 @@ impl Ended {
         }
         if let Some((header, reason)) = refused.last {
             self.refused += refused.packets;
-            self.last = Some((to, header, reason));
+            let link = LinkId::from_bits(route.link);
+            self.last = Some(Undelivered::new(link, to, &header, reason));
         }
         if !is_placed {
             self.note_unplaced(to);
@@ -402,7 +406,7 @@ impl Ended {
     }
 
     /// Refused packets that no fence has told of.
-    pub(crate) fn take_refused(&mut self) -> (u64, Option<(Option<Destination>, Header, Return)>) {
+    pub(crate) fn take_refused(&mut self) -> (u64, Option<Undelivered>) {
         for (_, _, refused) in &mut self.answered {
             *refused = NewlyRefused::default();
         }
@@ -454,7 +458,12 @@ impl<T: TransmitEnd> TxRoutes<T> {
     }
 
     /// Nothing goes to this link any more, which led there; its end is dropped.
-    fn remove(&mut self, id: LinkId, to: Option<Destination>, may_be_placed: bool) {
+    fn remove(
+        &mut self,
+        id: LinkId,
+        (to, context): (Option<Destination>, u64),
+        may_be_placed: bool,
+    ) {
         if self.route(id).is_some()
             && let Some(mut route) = self.routes.take(id.index as usize)
         {
@@ -468,8 +477,9 @@ impl<T: TransmitEnd> TxRoutes<T> {
                     self.returned.pop_front();
                     self.forgotten += 1;
                 }
-                // Whither it went nobody could tell once the link's place is another's.
-                self.returned.push_back((to, header, reason));
+                // Nobody could tell where it went once the link's place is another's.
+                let undelivered = Undelivered::new(id, to, &header, reason);
+                self.returned.push_back((undelivered, context));
             }
             self.forgotten += route.end.forgotten();
         }
@@ -560,7 +570,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
             route.told = route.told.saturating_sub(refused.packets);
         } else if let Some((header, reason)) = refused.last {
             self.ended.refused += refused.packets;
-            self.ended.last = Some((Some(to), header, reason));
+            self.ended.last = Some(Undelivered::new(link, Some(to), &header, reason));
         }
     }
 
@@ -611,11 +621,9 @@ impl<T: TransmitEnd> TxRoutes<T> {
                 .sum::<u64>()
     }
 
-    /// A packet that was sent and came back; `leads_to` says where links that there are lead.
-    pub(crate) fn next_returned(
-        &mut self,
-        leads_to: impl Fn(LinkId) -> Option<Destination>,
-    ) -> Option<(Option<Destination>, Header, Return)> {
+    /// A packet that was sent and came back, with the program's number of its link; `links` knows
+    /// those that there are.
+    pub(crate) fn next_returned(&mut self, links: &Links) -> Option<(Undelivered, u64)> {
         if let Some(returned) = self.returned.pop_front() {
             return Some(returned);
         }
@@ -628,7 +636,9 @@ impl<T: TransmitEnd> TxRoutes<T> {
                 broken.extend(route.end.fault().map(|fault| (link, fault)));
                 return None;
             };
-            Some((leads_to(link), header, reason))
+            let to = links.destination(link);
+            let undelivered = Undelivered::new(link, to, &header, reason);
+            Some((undelivered, links.context(link)))
         })
     }
 
@@ -796,7 +806,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
                         self.broken.push((link, fault));
                         // What such a peer has reported is worth nothing, so it does not matter
                         // whither it led.
-                        self.remove(link, None, false);
+                        self.remove(link, (None, 0), false);
                     }
                 }
             }

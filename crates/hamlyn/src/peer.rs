@@ -84,6 +84,8 @@ pub struct PeerLost {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{length_bytes} bytes for {} of {} came back: {reason}", self.place(), to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
 pub struct Undelivered {
+    /// The link that it was sent over, which may have ended.
+    pub link: LinkId,
     /// For whom it was, unless its link ended so long ago that this is not known any more.
     pub to: Option<Destination>,
     /// The kind of place that it was for.
@@ -103,8 +105,14 @@ pub struct Undelivered {
 }
 
 impl Undelivered {
-    pub(crate) fn new(to: Option<Destination>, header: &Header, reason: Return) -> Self {
+    pub(crate) fn new(
+        link: LinkId,
+        to: Option<Destination>,
+        header: &Header,
+        reason: Return,
+    ) -> Self {
         Self {
+            link,
             to,
             kind: match header.kind {
                 Kind::MESSAGE => TicketKind::Port,

@@ -59,14 +59,17 @@ fn a_stream_outlives_sends_that_time_out_in_the_middle_of_a_record() {
         let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
         let accepted = fill(&mut sender, length);
         assert!(accepted > 0, "what was begun is accepted");
-        let closed = sender.close(Wait::millis(1));
-        assert!(
-            matches!(closed, Err(SendError::WouldBlock { .. })),
-            "{closed:?}"
-        );
+        // On a loaded machine, what was held back may find room just now.
+        let is_closed = match sender.close(Wait::millis(1)) {
+            Ok(()) => true,
+            Err(SendError::WouldBlock { .. }) => false,
+            other => panic!("{other:?}"),
+        };
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                sender.close(LONG).expect("it closes");
+                if !is_closed {
+                    sender.close(LONG).expect("it closes");
+                }
                 assert_eq!(there.session().slots_open(), 0);
                 let late = sender.send(b"late", LONG);
                 assert!(matches!(late, Err(SendError::Finished)), "{late:?}");

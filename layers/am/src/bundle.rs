@@ -113,7 +113,9 @@ impl<H: Host> Bundle<H> {
         if let Some(bundle) = state.bundle(self.number) {
             bundle.endpoints.push(id.index);
             bundle.stashed.extend(stashed);
-            bundle.to_return.extend(to_return);
+            to_return
+                .into_iter()
+                .for_each(|message| bundle.push_return(message));
         }
         node.place(&mut session, id)
     }

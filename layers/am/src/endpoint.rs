@@ -168,7 +168,8 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sets the function for messages that come back, handler 0. Without one they are counted
-    /// ([`Statistics`](crate::Statistics)) and dropped. Allocates.
+    /// ([`Statistics`](crate::Statistics)) and dropped. One that comes back as its peer is gone does
+    /// so when all that the peer had sent to this bundle was given to handlers. Allocates.
     pub fn on_returned(
         &mut self,
         handler: impl FnMut(&Returned<'_>) + 'static,
@@ -263,6 +264,16 @@ impl<H: Host> Endpoint<H> {
         let (mut node, session) = self.shared.enter()?;
         let link = node.state.endpoints.mapped(translation)?.link;
         Ok(session.link_end(link))
+    }
+
+    /// True if the link of a translation has ended and nothing more comes over it, though messages
+    /// of it may wait for polls. So after this, a poll that takes fewer than it may has taken all
+    /// that its peer had sent.
+    pub fn is_drained(&self, translation: &Translation) -> Result<bool, Error> {
+        self.number_of(translation)?;
+        let (mut node, session) = self.shared.enter()?;
+        let link = node.state.endpoints.mapped(translation)?.link;
+        Ok(session.is_drained(link))
     }
 
     /// The name and the tag that a translation maps.

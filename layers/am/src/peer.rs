@@ -558,12 +558,23 @@ fn is_newer(link: LinkId, other: LinkId) -> bool {
     (1..1 << 31).contains(&ahead)
 }
 
+/// The peer of a link whose place is another's.
+#[cold]
+fn former(former: &mut [Box<Peer>], link: LinkId) -> Option<&mut Peer> {
+    let mut former = former.iter_mut();
+    former
+        .find(|peer| peer.link == link)
+        .map(|peer| &mut **peer)
+}
+
 /// All peers, by the places of their links.
 #[derive(Debug)]
 pub(crate) struct Peers {
     peers: Vec<Option<Box<Peer>>>,
+    /// Those whose places have newer links, until what came over theirs was taken.
+    former: Vec<Box<Peer>>,
     /// Those whose links ended, with what was outstanding.
-    pub(crate) gone: Vec<Peer>,
+    pub(crate) gone: Vec<Box<Peer>>,
     /// Links may have ended.
     pub(crate) may_be_lost: bool,
     /// The number of the own host, or 0.
@@ -576,6 +587,7 @@ impl Peers {
     pub(crate) fn new(host: u32, spares: Rc<Spares>) -> Self {
         Self {
             peers: Vec::new(),
+            former: Vec::new(),
             gone: Vec::new(),
             may_be_lost: false,
             host,
@@ -584,14 +596,14 @@ impl Peers {
         }
     }
 
-    /// The peer of that link. Nothing if its place has a newer link: then it has ended. Allocates
-    /// when a link is first seen.
+    /// The peer of that link. Nothing if its place has a newer link and it was seen to its end.
+    /// Allocates when a link is first seen.
     #[inline]
     pub(crate) fn enter(&mut self, link: LinkId) -> Option<&mut Peer> {
         let at = link.index as usize;
         match self.peers.get(at) {
             Some(Some(peer)) if peer.link == link => {}
-            Some(Some(peer)) if is_newer(peer.link, link) => return None,
+            Some(Some(peer)) if is_newer(peer.link, link) => return self.get(link),
             _ => self.insert(link),
         }
         self.peers[at].as_deref_mut()
@@ -623,14 +635,16 @@ impl Peers {
         });
         let before = self.peers[at].replace(peer);
         self.may_be_lost |= before.is_some();
-        self.gone.extend(before.map(|peer| *peer));
+        self.former.extend(before);
     }
 
     /// The peer of that link, if it has one.
     #[inline]
     pub(crate) fn get(&mut self, link: LinkId) -> Option<&mut Peer> {
-        let peer = self.peers.get_mut(link.index as usize)?.as_deref_mut()?;
-        (peer.link == link).then_some(peer)
+        match self.peers.get_mut(link.index as usize) {
+            Some(Some(peer)) if peer.link == link => Some(peer),
+            _ => former(&mut self.former, link),
+        }
     }
 
     /// A request that is outstanding at the peer of that link.
@@ -652,21 +666,26 @@ impl Peers {
         session: &Session<'_, H>,
         interface: &Destination,
     ) -> Option<&mut Peer> {
-        let peers = self.peers.iter_mut().flatten();
+        let peers = self.peers.iter_mut().flatten().chain(&mut self.former);
         let same = peers.filter(|peer| peer.known.interface.as_ref() == Some(interface));
         same.max_by_key(|peer| session.link_end(peer.link).is_none())
             .map(|peer| &mut **peer)
     }
 
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> {
-        self.peers.iter().flatten().map(|peer| peer.link)
+        let peers = self.peers.iter().flatten().chain(&self.former);
+        peers.map(|peer| peer.link)
     }
 
     /// The link has ended.
     pub(crate) fn lose(&mut self, link: LinkId) {
-        if self.get(link).is_some() {
-            let gone = self.peers[link.index as usize].take();
-            self.gone.extend(gone.map(|peer| *peer));
+        let is_it = |peer: &Box<Peer>| peer.link == link;
+        if let Some(place) = self.peers.get_mut(link.index as usize)
+            && place.as_ref().is_some_and(is_it)
+        {
+            self.gone.extend(place.take());
+        } else if let Some(at) = self.former.iter().position(is_it) {
+            self.gone.push(self.former.swap_remove(at));
         }
     }
 }

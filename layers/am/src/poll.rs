@@ -11,7 +11,7 @@ use crate::peer::EndpointId;
 use crate::receive::{return_request, take_request};
 use crate::replies::{take_reply, take_stashed};
 use crate::residence::{Pace, Residence};
-use crate::state::State;
+use crate::state::{BundleState, State};
 use crate::transfer::Stage;
 
 /// Messages that are taken in one go.
@@ -158,7 +158,7 @@ impl NodeState {
             self.unattended = 0;
             // A look that found messages is followed by another before a sleep.
             let asks_fences = asks_fences && count == 0;
-            count += self.attend(session, bundle, asks_fences)?;
+            count += self.attend(session, bundle, asks_fences, count == MESSAGES_MAX)?;
         }
         self.looks = match count {
             0 => self.looks.saturating_add(1),
@@ -243,7 +243,7 @@ impl NodeState {
         self.place_replies(session, NO_BUNDLE)?;
         self.take_all_answers(session, NO_BUNDLE)?;
         self.looks = self.looks.saturating_add(1);
-        self.attend(session, NO_BUNDLE, looks_before >= EAGER_LOOKS)?;
+        self.attend(session, NO_BUNDLE, looks_before >= EAGER_LOOKS, false)?;
         let State {
             endpoints,
             bundles,
@@ -262,19 +262,20 @@ impl NodeState {
         }
         let waits = bundles
             .get(bundle as usize)
-            .is_some_and(|bundle| !bundle.stashed.is_empty() || !bundle.to_return.is_empty());
+            .is_some_and(BundleState::is_waiting);
         let set = self.sets.get(bundle as usize);
         Ok(waits || set.is_some_and(|set| session.is_ready(Source::PortSet(set))))
     }
 
     /// Attends to all but messages that come; how many handlers ran. It asks fences if it is said
-    /// that a sleep may follow.
+    /// that a sleep may follow. `is_full`: more messages may be there than this look took.
     #[inline(never)]
     fn attend<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         bundle: u32,
         asks_fences: bool,
+        is_full: bool,
     ) -> Result<usize, Error> {
         while self.fences_under_way > 0 {
             let Some(completion) = session.next_completion(&self.fences) else {
@@ -324,7 +325,10 @@ impl NodeState {
             self.state.send_due(session);
         }
         self.load(session)?;
-        count += self.state.run_returned(bundle)?;
+        count += self.state.run_returned(bundle, is_full)?;
+        if self.state.returns_to(bundle) {
+            session.look_within(Duration::ZERO);
+        }
         self.state.tell_credits(session);
         self.state.tell_room(session);
         let awaited = std::mem::take(&mut self.state.traffic.awaited);

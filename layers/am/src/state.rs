@@ -16,6 +16,9 @@ use crate::wire::{Category, Head, Kept, Stamp};
 /// Bundles of a node.
 pub(crate) const BUNDLES_MAX: usize = 1 << 15;
 
+/// Looks that took all they may, after which messages are returned all the same: queues hold less.
+const FULL_LOOKS_MAX: u32 = 1 << 12;
+
 /// A reply that was taken while another bundle was polled.
 pub(crate) struct Stashed {
     pub(crate) link: LinkId,
@@ -33,8 +36,61 @@ pub(crate) struct BundleState {
     pub(crate) endpoints: Vec<u16>,
     /// At most one for each request that its endpoints have outstanding.
     pub(crate) stashed: VecDeque<Stashed>,
-    /// At most one for each credit of its endpoints, and for each transfer and reply.
+    /// At most one for each credit of its endpoints, and for each transfer and reply; so is the next.
     pub(crate) to_return: VecDeque<ToReturn>,
+    /// Those whose receiver is gone, which may have sent something before that is not taken yet.
+    to_return_last: VecDeque<ToReturn>,
+    /// Those of them that were there before the last look that took all.
+    settled: usize,
+    /// Looks in a row that took all they may.
+    full_looks: u32,
+}
+
+impl BundleState {
+    /// True if something waits for handlers.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.stashed.is_empty() || self.returns()
+    }
+
+    /// True if messages wait to be returned.
+    fn returns(&self) -> bool {
+        !self.to_return.is_empty() || !self.to_return_last.is_empty()
+    }
+
+    pub(crate) fn push_return(&mut self, message: ToReturn) {
+        match message.reason {
+            Reason::Unreachable => self.to_return_last.push_back(message),
+            _ => self.to_return.push_back(message),
+        }
+    }
+
+    /// After a look: what is there since the look before, or longer, is to be returned. There may
+    /// be more messages than a full look took.
+    pub(crate) fn release_last(&mut self, is_full: bool) {
+        if is_full && self.full_looks < FULL_LOOKS_MAX {
+            self.full_looks += 1;
+            return;
+        }
+        self.full_looks = 0;
+        self.to_return
+            .extend(self.to_return_last.drain(..self.settled));
+        self.settled = self.to_return_last.len();
+    }
+
+    /// Takes out what waits for that endpoint to be returned.
+    fn take_returns(&mut self, id: EndpointId) -> VecDeque<ToReturn> {
+        let mut all = VecDeque::new();
+        for queue in [&mut self.to_return, &mut self.to_return_last] {
+            let (its, others) = take(queue)
+                .into_iter()
+                .partition::<VecDeque<_>, _>(|message| message.endpoint == id);
+            *queue = others;
+            all.extend(its);
+        }
+        self.settled = 0;
+        all
+    }
 }
 
 /// The state of a node.
@@ -84,24 +140,26 @@ impl State {
             record.is_some_and(|record| record.endpoint == id)
         };
         let stashed = take(&mut bundle.stashed).into_iter().partition(is_its);
-        let to_return = take(&mut bundle.to_return).into_iter();
-        let to_return = to_return.partition(|message| message.endpoint == id);
-        let (stashed, to_return): ((VecDeque<_>, _), (VecDeque<_>, _)) = (stashed, to_return);
-        (bundle.stashed, bundle.to_return) = (stashed.1, to_return.1);
-        (stashed.0, to_return.0)
+        let (its, others): (VecDeque<_>, _) = stashed;
+        bundle.stashed = others;
+        (its, bundle.take_returns(id))
     }
 
     /// True if something waits to be sent, or to be given to handlers of that bundle.
     #[inline]
     pub(crate) fn has_to_do(&self, bundle: u32) -> bool {
         let bundle = self.bundles.get(bundle as usize);
-        let is_waiting =
-            |bundle: &BundleState| !bundle.stashed.is_empty() || !bundle.to_return.is_empty();
         !self.traffic.retries.is_empty()
             || !self.traffic.hints.is_empty()
             || !self.traffic.asked.is_empty()
             || self.transfers.is_any()
-            || bundle.is_some_and(is_waiting)
+            || bundle.is_some_and(BundleState::is_waiting)
+    }
+
+    /// True if messages wait to be returned there.
+    pub(crate) fn returns_to(&self, bundle: u32) -> bool {
+        let bundle = self.bundles.get(bundle as usize);
+        bundle.is_some_and(BundleState::returns)
     }
 
     /// A request was answered: its record and its credit are free.
@@ -216,7 +274,7 @@ impl State {
         };
         let bundle = endpoint.bundle;
         if let Some(bundle) = self.bundle(bundle) {
-            bundle.to_return.push_back(message);
+            bundle.push_return(message);
         }
     }
 

@@ -60,9 +60,9 @@ impl State {
             if session.link_end(link).is_none() {
                 continue;
             }
-            match session.peers().any(|(known, _)| known == link) {
-                true => self.peers.may_be_lost = true,
-                false => self.end_link(link),
+            match session.is_drained(link) {
+                true => self.end_link(link),
+                false => self.peers.may_be_lost = true,
             }
         }
         while let Some(mut peer) = self.peers.gone.pop() {
@@ -430,11 +430,15 @@ impl State {
         Some(endpoint.port)
     }
 
-    /// Returns messages to handler 0 of their endpoints; how many.
-    pub(crate) fn run_returned(&mut self, bundle: u32) -> Result<usize, Error> {
-        let Some(messages) = self.bundle(bundle).map(|bundle| bundle.to_return.len()) else {
+    /// Returns messages to handler 0 of their endpoints; how many. Those that have come back since
+    /// the look before, as their receiver is gone, wait for another: what it had sent may not be
+    /// taken yet, and is not if this look was full.
+    pub(crate) fn run_returned(&mut self, bundle: u32, is_full: bool) -> Result<usize, Error> {
+        let Some(state) = self.bundle(bundle) else {
             return Ok(0);
         };
+        state.release_last(is_full);
+        let messages = state.to_return.len();
         for _ in 0..messages {
             let next = self
                 .bundle(bundle)

@@ -209,8 +209,14 @@ impl<H: Host> AmCourier<H> {
                 Ok(false)
             }
             Err(Error::PeerLost(_)) => {
-                self.peers.borrow_mut().leaving.insert(node);
-                Ok(true)
+                // What it had sent comes first.
+                let [over, _] = self.peers.borrow().peers[node as usize].over;
+                let is_drained = self.endpoint.is_drained(&over)?;
+                match is_drained {
+                    true => self.peers.borrow_mut().leaving.insert(node),
+                    false => self.waits_for_room = true,
+                }
+                Ok(is_drained)
             }
             Err(error) => Err(error),
         }

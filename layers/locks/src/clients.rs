@@ -82,6 +82,9 @@ pub(crate) struct ServerState {
     pub(crate) ended: Vec<Session>,
     /// Clients that could not be told.
     pub(crate) again: Vec<ClientId>,
+    /// Clients whose links have ended, by their numbers as they travel. What they had sent may not
+    /// be taken yet.
+    pub(crate) leaving: Vec<u32>,
     /// A client was refused for want of a place.
     pub(crate) is_full: bool,
     pub(crate) statistics: ServerStatistics,
@@ -103,6 +106,7 @@ impl ServerState {
             late: Vec::new(),
             ended: Vec::new(),
             again: Vec::new(),
+            leaving: Vec::new(),
             is_full: false,
             statistics: ServerStatistics::default(),
         }
@@ -110,9 +114,21 @@ impl ServerState {
 
     /// A client of that link.
     pub(crate) fn client_of(&self, id: u32, link: LinkId) -> Option<ClientId> {
+        let (client, session) = self.session(id)?;
+        (session.link == link).then_some(client)
+    }
+
+    /// The client of that number as it travels, if it is here.
+    pub(crate) fn session(&self, id: u32) -> Option<(ClientId, &Session)> {
         let client = id & 0xffff;
         let session = self.sessions.get(client as usize)?.as_ref()?;
-        (session.link == link && id == id_of(client, session.uses)).then_some(client)
+        (id == id_of(client, session.uses)).then_some((client, session))
+    }
+
+    /// A client is gone without a word.
+    pub(crate) fn died(&mut self, client: ClientId) {
+        self.statistics.died += 1;
+        self.end(client);
     }
 
     /// A client is gone.

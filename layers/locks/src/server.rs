@@ -25,6 +25,8 @@ const AGAIN: Duration = Duration::from_millis(5);
 /// client is gone; under load, after so many requests.
 const CHECK: Duration = Duration::from_millis(100);
 const CHECK_REQUESTS: usize = 1_024;
+/// Messages of a poll that takes all that are there, at most.
+const POLL_MOST: usize = 63;
 /// Clients that are tried again in one call.
 const AGAIN_MAX: usize = 8;
 
@@ -95,8 +97,7 @@ impl<H: Host> LockServer<H> {
             if let Some(client) = state.sessions.iter().position(is_its)
                 && !is_dropped
             {
-                state.statistics.died += 1;
-                state.end(client as ClientId);
+                state.died(client as ClientId);
             }
         })?;
         node.publish(ITEM, &endpoint.name()?)?;
@@ -115,7 +116,8 @@ impl<H: Host> LockServer<H> {
         let (is_again, is_waiting) = {
             let state = self.state.borrow();
             let [_, _, waiting] = state.table.counts();
-            (!state.again.is_empty(), waiting > 0 || state.is_full)
+            let is_again = !state.again.is_empty() || !state.leaving.is_empty();
+            (is_again, waiting > 0 || state.is_full)
         };
         let most = match (is_again, is_waiting) {
             (true, _) => Some(AGAIN),
@@ -127,7 +129,9 @@ impl<H: Host> LockServer<H> {
             (Wait::Forever, Some(most)) => Wait::For(most),
             _ => wait,
         };
+        let gone = self.take_gone();
         let taken = self.bundle.serve(wait)?;
+        self.end_gone(gone, taken);
         self.unchecked += taken;
         if wait != Wait::Poll && taken == 0 || self.unchecked >= CHECK_REQUESTS {
             self.unchecked = 0;
@@ -175,6 +179,32 @@ impl<H: Host> LockServer<H> {
             self.tell_client(state, client)?;
         }
         Ok(())
+    }
+
+    /// Clients whose links bring nothing more.
+    fn take_gone(&self) -> Vec<u32> {
+        let state = &mut *self.state.borrow_mut();
+        let leaving = std::mem::take(&mut state.leaving);
+        let is_gone = |id: &u32| {
+            let to = state.session(*id).and_then(|(_, session)| session.to);
+            to.is_none_or(|to| self.endpoint.is_drained(&to).unwrap_or(true))
+        };
+        let (gone, leaving) = leaving.into_iter().partition(is_gone);
+        state.leaving = leaving;
+        gone
+    }
+
+    /// Ends them, if all that they had sent was among what was taken since.
+    fn end_gone(&self, gone: Vec<u32>, taken: usize) {
+        let state = &mut *self.state.borrow_mut();
+        if taken > POLL_MOST {
+            return state.leaving.extend(gone);
+        }
+        for id in gone {
+            if let Some((client, _)) = state.session(id) {
+                state.died(client);
+            }
+        }
     }
 
     fn farewell(&self, session: Session) {
@@ -232,8 +262,10 @@ impl<H: Host> LockServer<H> {
             Err(error @ (Error::InHandler | Error::Host(_))) => Err(error.into()),
             // Its link has ended, or leads nowhere.
             Err(_) => {
-                state.statistics.died += 1;
-                state.end(client);
+                let id = id_of(client, session.uses);
+                if !state.leaving.contains(&id) {
+                    state.leaving.push(id);
+                }
                 Ok(())
             }
         }

@@ -151,7 +151,7 @@ impl State {
     #[cold]
     fn end_leaving<H: Host>(&mut self, session: &Session<'_, H>) {
         for (node, link, end) in std::mem::take(&mut self.leaving) {
-            if session.peers().any(|(linked, _)| linked == link) {
+            if !session.is_drained(link) {
                 self.leaving.push((node, link, end));
                 continue;
             }

@@ -138,12 +138,12 @@ impl<H: Host> Interface<H> {
             let ended = |outbound: &mut Outbound<_, _>| outbound.tx_links.ended.take_refused();
             let (refused, last_ended) = self.outbound.lock(ended);
             count = refused;
-            last = last_ended.map(|(to, header, reason)| Undelivered::new(to, &header, reason));
+            last = last_ended;
         }
-        for Refusals { to, refused, .. } in std::mem::take(&mut fence.refusals) {
+        for Refusals { link, to, refused } in std::mem::take(&mut fence.refusals) {
             count += refused.packets;
             if let Some((header, reason)) = refused.last {
-                last = Some(Undelivered::new(Some(to), &header, reason));
+                last = Some(Undelivered::new(link, Some(to), &header, reason));
             }
         }
         if let Some(last) = last {

@@ -131,8 +131,10 @@ impl<H: Host> Interface<H> {
         self.links.end_of(link)
     }
 
-    /// Whether everything that a lost peer had sent has been taken.
-    pub(crate) fn is_drained(&self, link: LinkId) -> bool {
+    /// True if a link has ended and nothing more comes over it: everything that its peer had sent
+    /// is in its place, though queues of it may still hold messages. So a program that asks this
+    /// first, and then takes what there is until it finds nothing, has taken all.
+    pub fn is_drained(&self, link: LinkId) -> bool {
         !self.links.contains(link)
     }
 
@@ -234,17 +236,20 @@ impl<H: Host> Interface<H> {
         if self.is_forked() {
             return None;
         }
+        Some(self.next_returned()?.0)
+    }
+
+    /// The same with the number of the program's own that the link has, or had when it ended.
+    pub(super) fn next_returned(&mut self) -> Option<(Undelivered, u64)> {
         let links = &self.links;
         let (returned, has_broken) = self.outbound.lock(|outbound| {
-            let leads_to = |link| links.destination(link);
-            let returned = outbound.tx_links.next_returned(leads_to);
+            let returned = outbound.tx_links.next_returned(links);
             (returned, outbound.tx_links.has_broken())
         });
         if has_broken {
             self.end_broken();
         }
-        let (to, header, reason) = returned?;
-        Some(Undelivered::new(to, &header, reason))
+        returned
     }
 
     /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`],
@@ -394,6 +399,13 @@ impl<H: Host> Interface<H> {
         }
     }
 
+    /// Nothing goes over that link any more.
+    fn stop_sending(&mut self, link: LinkId) {
+        let (to, context) = (self.links.destination(link), self.links.context(link));
+        self.outbound
+            .lock(|outbound| outbound.remove(link, to, context));
+    }
+
     /// The receive half knows it already.
     fn apply_event(&mut self, event: DriverEvent<TransmitEndOf<H>>) {
         match event {
@@ -406,8 +418,7 @@ impl<H: Host> Interface<H> {
             }
             DriverEvent::Lost(id, cause) => {
                 self.ends_and_looks += 1;
-                let to = self.links.destination(id);
-                self.outbound.lock(|outbound| outbound.remove(id, to));
+                self.stop_sending(id);
                 // Failures are not remembered for ever.
                 self.complete_sends(usize::MAX);
                 self.attached.end_of(id);
@@ -417,8 +428,7 @@ impl<H: Host> Interface<H> {
             DriverEvent::Ended(id, end) => {
                 self.other_activity += 1;
                 self.ends_and_looks += 1;
-                let to = self.links.destination(id);
-                self.outbound.lock(|outbound| outbound.remove(id, to));
+                self.stop_sending(id);
                 // Failures are not remembered for ever.
                 self.complete_sends(usize::MAX);
                 self.inbound.lock(|inbound| inbound.release(id));

@@ -194,10 +194,9 @@ impl<H: Host> Interface<H> {
         if self.tracking.refusals_to != Some(queue.name) {
             return None;
         }
-        let returned = self.next_undelivered()?;
-        let to = returned.to;
+        let (returned, context) = self.next_returned()?;
         Some(Completion {
-            context: to.map_or(0, |to| self.links.context_of(&to)),
+            context,
             result: Err(returned.into()),
         })
     }

@@ -361,6 +361,12 @@ impl Sender {
                 }
                 Ok(()) => {}
             }
+            let rest = &data[data.len().min((index + 1) * self.piece_bytes)..];
+            if self.cut.is_some() && !rest.is_empty() {
+                // One piece is cut at a time.
+                self.stage(Kind::Next, rest);
+                return self.push_staged(session);
+            }
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Links that end begin anew, from either side and from both.
 
+use hamlyn::completions::CompletionError;
 use hamlyn::datagram::{Receiver, Sender};
-use hamlyn::{Message, Ticket, Wait, mailbox};
+use hamlyn::{FenceError, Message, Ticket, Wait, mailbox};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::low_level::{RxSlot, send as send_message, target};
@@ -128,6 +129,56 @@ pub(crate) fn the_link_of_a_message_is_known_with_it(world: &World) {
                 send_message(peer, &to, &Message::new(&[]).word(u64::from(round)));
                 peer.unlinked();
             }
+        },
+    ]);
+}
+
+pub(crate) fn a_refusal_tells_of_its_link_though_there_is_another(world: &World) {
+    world.run(&[
+        &|peer| {
+            let at = RxSlot::new(peer, 64, |new| new);
+            peer.put_ticket("ticket", &at.slot.fast_ticket(0, 64).unwrap());
+            peer.with(|manager| manager.session().revoke_slot(&at.slot))
+                .unwrap();
+            peer.put("revoked", &[]);
+            peer.get("through");
+        },
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            peer.get("revoked");
+            let links = [(); 2].map(|()| {
+                let to = target(peer, &ticket);
+                let link = to.link();
+                let context = link.to_bits();
+                peer.with(|manager| assert!(manager.session().set_link_context(link, context)));
+                send_message(peer, &to, &Message::new(&[1; 16]));
+                let fenced = peer.until("a fence", |manager, wait| {
+                    match manager.session().fence_link(link, wait) {
+                        Err(FenceError::TimedOut { .. }) => None,
+                        other => Some(other),
+                    }
+                });
+                assert!(matches!(fenced, Err(FenceError::Refused { .. })));
+                peer.end_links();
+                link
+            });
+            let to = target(peer, &ticket);
+            assert!(!links.contains(&to.link()));
+            let told = links.map(|_| {
+                peer.with(|manager| {
+                    let mut session = manager.session();
+                    let queue = session.open_completions(1).unwrap();
+                    session.track_refusals(&queue).unwrap();
+                    let told = session.next_completion(&queue).unwrap();
+                    let Err(CompletionError::Returned(refused)) = told.result else {
+                        panic!("{told:?}");
+                    };
+                    assert_eq!(told.context, refused.link.to_bits());
+                    refused.link
+                })
+            });
+            assert_eq!(told, links);
+            peer.put("through", &[]);
         },
     ]);
 }

@@ -2,6 +2,7 @@
 //! whatever the receiver holds, what comes out is what went in.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use hamlyn::{SendError, Wait};
 use proptest::prelude::*;
@@ -87,6 +88,41 @@ pub(crate) fn random_records_of_a_sender_that_may_go_ahead_arrive(world: &World)
         history.piece_bytes <<= 6;
     }
     all_arrive(world, &histories);
+}
+
+/// The time of each send is over while its record goes, and there is room again at once.
+pub(crate) fn pieces_that_are_cut_one_after_the_other_arrive_whole(world: &World) {
+    const PIECE_BYTES: u32 = 256 << 10;
+    const PIECES: u32 = 24;
+    const RECORDS: u64 = 16;
+    // The last piece is shorter than the others.
+    let record = |number| pattern(number, 4 * PIECE_BYTES as usize - 1_000);
+    world.run(&[
+        &|peer| {
+            let limit_bytes = u64::from(PIECES * PIECE_BYTES);
+            let options = streams::options(PIECES, PIECE_BYTES, limit_bytes);
+            let mut receiver = streams::receiver(peer, options);
+            for number in 0..RECORDS {
+                let kept = streams::next(peer, &mut receiver);
+                assert!(receiver.view(&kept).unwrap() == record(number));
+                streams::release(peer, &mut receiver, kept);
+            }
+            streams::ended(peer, &mut receiver);
+        },
+        &|peer| {
+            let mut sender = streams::sender(peer);
+            for number in 0..RECORDS {
+                let data = record(number);
+                let mut waits_us = (0..=40).cycle().map(|step| 1 + 10 * step);
+                peer.send(|_, _| {
+                    let wait_us = waits_us.next().unwrap_or(1);
+                    sender.send(&data, Wait::For(Duration::from_micros(wait_us)))
+                })
+                .unwrap();
+            }
+            streams::close(peer, sender);
+        },
+    ]);
 }
 
 fn all_arrive(world: &World, histories: &[History]) {

@@ -165,6 +165,7 @@ macro_rules! everything {
             stream_races::closing_while_everything_moves_on
             stream_races::closing_before_a_demand_is_met
             stream_races::an_answer_that_is_overwritten_is_not_lost
+            stream_records::pieces_that_are_cut_one_after_the_other_arrive_whole
             stream_records::random_records_arrive_whatever_is_held
             stream_records::random_records_of_a_sender_that_may_go_ahead_arrive
             managers::an_own_receiver_class_records_arrivals
@@ -206,6 +207,7 @@ macro_rules! among_several {
             fences::what_was_taken_before_the_end_is_fenced
             relinking::a_link_that_the_peer_ended_begins_anew
             relinking::a_loop_hears_of_links_that_begin_anew
+            relinking::a_refusal_tells_of_its_link_though_there_is_another
             relinking::both_end_a_link_and_begin_it_anew
             relinking::links_of_two_peers_begin_anew_side_by_side
             relinking::the_link_of_a_message_is_known_with_it

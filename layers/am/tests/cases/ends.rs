@@ -363,3 +363,65 @@ pub(crate) fn an_answer_that_waits_survives_the_end_of_its_link(world: World) {
         Ok(())
     });
 }
+
+/// What all peers had sent is more than a poll takes.
+pub(crate) fn a_request_to_a_peer_that_is_gone_comes_back_after_all_of_the_peer(world: World) {
+    const PEERS: usize = 6;
+    const SENT: u32 = 16;
+    const HOLD: u8 = 8;
+    world.run(1 + PEERS, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        if player.number == 0 {
+            let taken = Rc::new(RefCell::new([0; PEERS]));
+            let had = Rc::clone(&taken);
+            endpoint.on_short(ASK, move |_, arguments| {
+                had.borrow_mut()[arguments[0] as usize] += 1;
+                Ok(())
+            })?;
+            let (backs, had) = (Rc::new(Cell::new(0)), Rc::clone(&taken));
+            let back = Rc::clone(&backs);
+            endpoint.on_returned(move |returned| {
+                let peer = returned.arguments[0] as usize;
+                assert_eq!(returned.reason, Reason::Unreachable);
+                assert_eq!(had.borrow()[peer], SENT, "of peer {peer}");
+                back.set(back.get() + 1);
+            })?;
+            let to: Vec<_> = (1..=PEERS)
+                .map(|peer| player.map(&endpoint, peer, "server", TAG))
+                .collect();
+            for (peer, to) in (0..).zip(&to) {
+                endpoint.request(to, HOLD, &[peer], LONG)?;
+            }
+            // Its messages wait.
+            let other = player.node.bundle()?;
+            let mut looks = 0;
+            for to in &to {
+                while !endpoint.is_drained(to)? {
+                    other.serve(Wait::millis(1))?;
+                    looks += 1;
+                    assert!(looks < 60_000, "the link does not end");
+                }
+            }
+            player.serve_until("all that comes back", || backs.get() == PEERS);
+            assert_eq!(endpoint.outstanding()?, 0);
+            player.leave();
+            return Ok(());
+        }
+        let held = Rc::new(RefCell::new(None));
+        let hold = Rc::clone(&held);
+        endpoint.on_short(HOLD, move |call, _| {
+            *hold.borrow_mut() = Some(call.defer()?);
+            Ok(())
+        })?;
+        player.serve_until("a request", || held.borrow().is_some());
+        let to = player.map(&endpoint, 0, "server", TAG);
+        for _ in 0..SENT {
+            endpoint.request(&to, ASK, &[player.number as u32 - 1], LONG)?;
+        }
+        assert!(player.node.flush(LONG)?);
+        player.leave();
+        // The request is never answered: its link ends first.
+        std::mem::forget(held.take());
+        Ok(())
+    });
+}

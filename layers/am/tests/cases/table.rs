@@ -39,6 +39,7 @@ in_every_place! {
     ends::a_request_is_new_after_127_that_came_back,
     ends::a_translation_may_go_under_traffic,
     ends::an_answer_that_waits_survives_the_end_of_its_link,
+    ends::a_request_to_a_peer_that_is_gone_comes_back_after_all_of_the_peer,
     residency::endpoints_are_paged_under_traffic,
     residency::a_call_loads_its_endpoint,
     random::random_programs_agree_with_a_model,

@@ -1,5 +1,7 @@
 //! Clients and servers end.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use hamlyn_locks::{LockError, Mode, ServerOptions, ValueBlock};
 
 use crate::World;
@@ -120,6 +122,53 @@ pub(crate) fn a_server_that_ends_is_told(world: World) {
             }
         };
         drop((again, waiting, one, other));
+        player.finish()
+    });
+}
+
+/// Their last requests are more than a server takes in one go.
+pub(crate) fn clients_that_said_so_before_they_ended_have_not_died(world: World) {
+    const CLIENTS: usize = 8;
+    const LOCKS: usize = 15;
+    let next = AtomicUsize::new(1);
+    let is_next = |number: usize| next.load(Ordering::SeqCst) == number;
+    world.run(1 + CLIENTS, &|player| {
+        let number = player.number;
+        if number == 0 {
+            let mut server = player.server(1, ServerOptions::default());
+            let all = CLIENTS * (LOCKS + 1);
+            while server.statistics().locks < all {
+                server.serve(SHORT)?;
+            }
+            player.reach(1);
+            player.await_end_of(CLIENTS)?;
+            let mut looks = 0;
+            while server.statistics().clients > 0 {
+                server.serve(SHORT)?;
+                looks += 1;
+                assert!(looks < 1_000, "{:?}", server.statistics());
+            }
+            let statistics = server.statistics();
+            assert_eq!(
+                (statistics.locks, statistics.died),
+                (0, 0),
+                "{statistics:?}"
+            );
+            return Ok(());
+        }
+        let client = player.client();
+        let own = (0..LOCKS).map(|lock| format!("{number} {lock}"));
+        let locks: Result<Vec<_>, _> = own
+            .map(|name| client.acquire(&name, Mode::Ex, LONG))
+            .collect();
+        player.serve_until(&client, "its turn", || is_next(number));
+        // Each is granted it when the one before ends.
+        let shared = client.enqueue("shared", Mode::Ex, LONG)?;
+        next.fetch_add(1, Ordering::SeqCst);
+        player.await_step(&client, 1);
+        player.serve_until(&client, "its end", || is_next(CLIENTS + number));
+        drop((locks, shared, client));
+        next.fetch_add(1, Ordering::SeqCst);
         player.finish()
     });
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use hamlyn::Wait;
+use hamlyn::{Manager, Wait};
 use hamlyn_am::{Node, NodeOptions, Tag};
 use hamlyn_locks::{LockClient, LockError, LockServer, Refusal, ServerOptions, ServerStatistics};
 
@@ -32,10 +32,11 @@ impl World {
     pub(crate) fn run(self, count: usize, role: &Role<'_>) {
         let stage = Stage::default();
         self.0.run(count, &|manager, number, names| {
-            let node = Node::new(manager, NodeOptions::default()).unwrap();
+            let node = Node::new(manager.clone(), NodeOptions::default()).unwrap();
             role(&Player {
                 number,
                 node,
+                manager,
                 names,
                 stage: &stage,
             })
@@ -57,6 +58,7 @@ struct Stage {
 pub(crate) struct Player<'a> {
     pub(crate) number: usize,
     pub(crate) node: Node<Host>,
+    manager: Manager<Host>,
     /// The names of all.
     pub(crate) names: &'a [String],
     stage: &'a Stage,
@@ -105,6 +107,22 @@ impl Player<'_> {
         // The last that they have sent.
         while server.serve(SHORT)? > 0 {}
         Ok(server.statistics())
+    }
+
+    /// Waits without looking at what comes for locks until so many have finished, and their links
+    /// have ended.
+    pub(crate) fn await_end_of(&self, finished: usize) -> Result<(), LockError> {
+        let (other, mut looks) = (self.node.bundle()?, 0);
+        while self.stage.finished.load(Ordering::SeqCst) < finished || self.has_links() {
+            other.serve(SHORT)?;
+            looks += 1;
+            assert!(looks < LOOKS_MAX, "clients do not end");
+        }
+        Ok(())
+    }
+
+    fn has_links(&self) -> bool {
+        self.manager.clone().session().peers().next().is_some()
     }
 
     pub(crate) fn client(&self) -> LockClient<Host> {

@@ -15,6 +15,7 @@ in_every_place! {
     ends::locks_of_a_client_that_ends_are_released,
     ends::a_node_that_ends_leaves_a_value_in_doubt,
     ends::a_server_that_ends_is_told,
+    ends::clients_that_said_so_before_they_ended_have_not_died,
     limits::each_limit_is_refused_by_name,
     limits::misuse_is_an_error,
     hostile::garbage_harms_nobody,

@@ -87,6 +87,7 @@ impl Sender {
 
     /// Keeps what is left of a piece that was cut, so that it can go as the link has room.
     pub(super) fn keep_cut(&mut self, sending: Sending, metadata: [u8; 8], data: &[u8]) {
+        debug_assert!(self.cut.is_none(), "the rest of another piece goes first");
         self.cut = Some(Cut {
             target: self.target,
             sending,
