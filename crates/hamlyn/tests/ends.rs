@@ -129,7 +129,12 @@ fn a_sender_hears_that_its_receiver_was_closed_before_it_came() {
         let target = slot.fast_ticket(0, 64).unwrap();
         let target = there.session().target(&target, LONG).unwrap();
         here.session().revoke_slot(&slot).unwrap();
-        let receiver = Receiver::new(&here, options(32 << 10)).unwrap();
+        // A sender looks when it has filled half of them.
+        let few = StreamOptions {
+            pieces: 8,
+            ..options(32 << 10)
+        };
+        let receiver = Receiver::new(&here, few).unwrap();
         let seed = receiver.make_seed();
         drop(receiver);
         let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
