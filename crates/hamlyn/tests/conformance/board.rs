@@ -12,8 +12,8 @@ pub(crate) fn now() -> Duration {
     BEGUN.get_or_init(Instant::now).elapsed()
 }
 
-/// Called between two looks at something that has not come.
-pub(crate) fn pause() {
+/// Called between two looks at something that has not come for so long.
+pub(crate) fn pause_after(_waited: Duration) {
     std::thread::yield_now();
 }
 

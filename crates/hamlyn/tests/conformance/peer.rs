@@ -10,10 +10,15 @@ use std::time::Duration;
 use hamlyn::{Manager, ReceiveError, SendError, Strategy, Ticket, Wait};
 
 use crate::Host;
-pub(crate) use crate::{now, pause};
+pub(crate) use crate::{now, pause_after};
 
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Called between two looks at something that has not come.
+pub(crate) fn pause() {
+    pause_after(Duration::ZERO);
+}
 
 /// What one peer does.
 pub(crate) type Role<'a> = &'a (dyn Fn(&mut Peer) + Sync);
@@ -68,8 +73,9 @@ impl Peer {
             if let Some(found) = self.with(|manager| look(manager, self.wait)) {
                 return found;
             }
-            assert!(now() - begun < TIMEOUT, "{what}: it did not come");
-            pause();
+            let waited = now() - begun;
+            assert!(waited < TIMEOUT, "{what}: it did not come");
+            pause_after(waited);
         }
     }
 
@@ -131,8 +137,9 @@ impl Peer {
             if let Some(found) = self.key_values.get(key) {
                 return found;
             }
-            assert!(now() - begun < TIMEOUT, "{key}: it did not come");
-            pause();
+            let waited = now() - begun;
+            assert!(waited < TIMEOUT, "{key}: it did not come");
+            pause_after(waited);
         }
     }
 

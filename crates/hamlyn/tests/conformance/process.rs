@@ -47,7 +47,7 @@ use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
 
 use board::{Board, namespace};
-pub(crate) use board::{lock, now, pause};
+pub(crate) use board::{lock, now, pause_after};
 use cluster::Cluster;
 use peer::{KeyValues, Peer, Role};
 

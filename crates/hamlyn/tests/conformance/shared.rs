@@ -44,7 +44,7 @@ use hamlyn::host::sharing::AnyThread;
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
 
 use board::{Board, namespace};
-pub(crate) use board::{lock, now, pause};
+pub(crate) use board::{lock, now, pause_after};
 use peer::{KeyValues, Peer, Role};
 
 everything!(loopback, Loopback, Proc);

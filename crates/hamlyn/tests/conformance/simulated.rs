@@ -174,9 +174,11 @@ pub(crate) fn now() -> Duration {
     Duration::from_nanos(hamlyn_sim::world::now().as_ns())
 }
 
-/// Called between two looks at something that has not come.
-pub(crate) fn pause() {
-    hamlyn_sim::world::pause(Span::from_us(1));
+/// Called between two looks at something that has not come for so long. Looks become rare: else
+/// one who waits for seconds of the world looks millions of times.
+pub(crate) fn pause_after(waited: Duration) {
+    let ns = (waited.as_nanos() as u64 / 32).clamp(1_000, 100_000);
+    hamlyn_sim::world::pause(Span::from_ns(ns));
 }
 
 /// Waits for one's turn with a manager that peers share.
@@ -186,7 +188,8 @@ pub(crate) fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
         match turn.try_lock() {
             Ok(guard) => return guard,
             Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => pause(),
+            // Some hold it for a long wait.
+            Err(TryLockError::WouldBlock) => hamlyn_sim::world::pause(Span::from_us(10)),
         }
     }
 }

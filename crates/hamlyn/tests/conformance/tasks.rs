@@ -14,7 +14,7 @@ use hamlyn::{Manager, Message, NewPort, Source, Wait, Waiting, datagram, mailbox
 
 use crate::fences::fence_all;
 use crate::low_level::{RxSlot, target};
-use crate::peer::Peer;
+use crate::peer::{self, Peer};
 use crate::services::{client, service, start};
 use crate::streams::options;
 use crate::{Host, World};
@@ -183,7 +183,7 @@ pub(crate) fn a_message_wakes_the_task_that_waits_for_it_and_no_other(world: &Wo
                 while woken.count() == before {
                     peer.until("a turn", |_, _| Some(()));
                     drive(peer, &mut driver);
-                    crate::pause();
+                    peer::pause();
                 }
                 assert_eq!(end.poll(peer, woken), Some(round as u64));
                 assert_eq!(end.poll(peer, woken), None);
@@ -256,7 +256,7 @@ pub(crate) fn a_reply_wakes_the_task_of_its_call_and_no_other(world: &World) {
                     while woken.take() == 0 {
                         peer.until("a turn", |_, _| Some(()));
                         drive(peer, &mut driver);
-                        crate::pause();
+                        peer::pause();
                     }
                     if let Poll::Ready(came) = poll(peer, &mut reply, &woken) {
                         break came;
@@ -329,7 +329,7 @@ pub(crate) fn a_task_waits_for_one_source(world: &World) {
                     while woken.count() == 0 {
                         peer.until("a turn", |_, _| Some(()));
                         drive(peer, &mut driver);
-                        crate::pause();
+                        peer::pause();
                     }
                     for (index, (ready, woken)) in tasks.iter_mut().enumerate() {
                         let is_it = index == of;
