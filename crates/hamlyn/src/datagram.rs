@@ -505,9 +505,9 @@ impl<H: Host> Sender<H> {
 
     /// As [`Sender::send_async`], for a task: it is woken when there may be room
     /// ([`Manager::register_waker`]), and the call is to be made again with the same data until it
-    /// is ready. The sender notes how much of a long datagram is sent. A call with data of another
-    /// length gives up the one before and begins anew: the receiver may have a part of that one,
-    /// and its [`Receiver::reset`] is needed. Does not block.
+    /// is ready. The sender notes how much of a long datagram is sent, and takes data of the same
+    /// length for the same: to send another, [give it up](Sender::give_up) first. A call with data
+    /// of another length does that. Does not block.
     pub fn poll_send(
         &mut self,
         context: &mut Context<'_>,
@@ -524,6 +524,13 @@ impl<H: Host> Sender<H> {
             self.begun = Some((data.len(), sending));
         }
         sent
+    }
+
+    /// Gives up the datagram that [`Sender::poll_send`] has begun: the next one begins anew, also
+    /// if it has the same length. The receiver may have a part, and its [`Receiver::reset`] is
+    /// needed.
+    pub fn give_up(&mut self) {
+        self.begun = None;
     }
 
     /// The metadata of a datagram to the start of the buffer.

@@ -246,6 +246,13 @@ impl<H: Host> Sender<H> {
         Ok(handle)
     }
 
+    /// Bytes of the longest stretch that is one packet of its link: shorter ones are sent whole or
+    /// not at all. It may grow while the path is probed. Nothing if the link has ended.
+    pub fn packet_bytes_max(&self) -> Option<usize> {
+        let session = self.manager.enter().ok()?;
+        session.packet_bytes_max(self.target.link())
+    }
+
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of
     /// this manager, is in its place there, or says what was refused since the fence before. Blocks
     /// for as long as `wait` says. See [`crate::Session::fence`].

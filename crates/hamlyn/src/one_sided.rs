@@ -168,8 +168,8 @@ pub struct Initiator {
     /// The ticket's place, once it is attached.
     pub(crate) direct: Arc<OnceLock<DirectWindow>>,
     landing_bytes: u64,
-    /// A blocking read was given up, whose bytes may still come.
-    pub(crate) is_read_given_up: bool,
+    /// Something was given up that was asked for, and may still be carried out.
+    pub(crate) has_given_up: bool,
     leaving: Leaving,
 }
 
@@ -196,7 +196,7 @@ impl Initiator {
             area,
             direct: Arc::clone(&operations.direct),
             landing_bytes,
-            is_read_given_up: false,
+            has_given_up: false,
             leaving,
         }
     }

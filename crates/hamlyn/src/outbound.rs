@@ -805,7 +805,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
                     {
                         self.broken.push((link, fault));
                         // What such a peer has reported is worth nothing, so it does not matter
-                        // whither it led.
+                        // where it led.
                         self.remove(link, (None, 0), false);
                     }
                 }

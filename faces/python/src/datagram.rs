@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::{check, with_bytes, with_writable};
+use crate::bytes::{with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::figures::refusals;
@@ -244,12 +244,15 @@ impl DatagramSender {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         with_bytes(data, "a datagram", |bytes| {
+            // The rest of a long one is this call's alone.
+            let mut begun = None;
             let sent = wait_for(py, &self.0.held, timeout, |held, wait| {
                 let end = held.end()?;
-                match or_wait(end.sender.send(bytes, Wait::Poll))? {
-                    Some(_) => Ok(Some(())),
-                    None => end.send_slowly(bytes, wait),
+                if begun.is_none() && or_wait(end.sender.send(bytes, Wait::Poll))?.is_some() {
+                    return Ok(Some(()));
                 }
+                let sender = begun.get_or_insert_with(|| end.sender.clone());
+                send_slowly(&end.manager, sender, bytes, wait)
             })?;
             found(sent, None)
         })
@@ -285,8 +288,14 @@ impl DatagramSender {
         slf: Bound<'py, Self>,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        check(&data, "a datagram")?;
-        aio::send(slf.as_any(), (data,))
+        // A long one goes in several parts, so nobody may change it meanwhile.
+        let bytes = with_bytes(&data, "a datagram", |bytes| Ok(bytes.to_vec()))?;
+        let mut sender = slf.get().0.held.enter()?.end()?.sender.clone();
+        let future = Box::pin(async move {
+            sender.send_async(&bytes).await?;
+            Ok(())
+        });
+        aio::drive(slf.as_any(), slf.get().0.held.gate(), future, false)
     }
 
     /// Waits until everything that was sent to the receiver's manager is in its place there. Refused if some was not accepted, with the
@@ -306,27 +315,30 @@ impl DatagramSender {
     }
 }
 
-impl SenderEnd {
-    /// Sends what there is room for, and waits. The sender notes how much of it is sent.
-    fn send_slowly(&mut self, bytes: &[u8], wait: Wait) -> Result<Option<()>, Failure> {
-        let mut context = Context::from_waker(Waker::noop());
-        let until = match wait {
-            Wait::For(span) => Some(Instant::now() + span),
-            Wait::Poll | Wait::Forever => None,
-        };
-        loop {
-            match self.sender.poll_send(&mut context, bytes) {
-                Poll::Ready(Ok(_)) => return Ok(Some(())),
-                Poll::Ready(Err(error)) => return Err(error.into()),
-                Poll::Pending => {}
+/// Sends what there is room for, and waits. The sender notes how much of it is sent.
+fn send_slowly(
+    manager: &Handle,
+    sender: &mut datagram::Sender<Host>,
+    bytes: &[u8],
+    wait: Wait,
+) -> Result<Option<()>, Failure> {
+    let mut context = Context::from_waker(Waker::noop());
+    let until = match wait {
+        Wait::For(span) => Some(Instant::now() + span),
+        Wait::Poll | Wait::Forever => None,
+    };
+    loop {
+        match sender.poll_send(&mut context, bytes) {
+            Poll::Ready(Ok(_)) => return Ok(Some(())),
+            Poll::Ready(Err(error)) => return Err(error.into()),
+            Poll::Pending => {}
+        }
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        match left {
+            Some(left) if !left.is_zero() => {
+                manager.wait(Wait::For(left.min(ROOM_WAIT)))?;
             }
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            match left {
-                Some(left) if !left.is_zero() => {
-                    self.manager.wait(Wait::For(left.min(ROOM_WAIT)))?;
-                }
-                _ => return Ok(None),
-            }
+            _ => return Ok(None),
         }
     }
 }

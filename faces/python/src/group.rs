@@ -101,7 +101,7 @@ impl GroupReceiver {
     }
 }
 
-/// Parts are sent in stretches of so many bytes, each of which is sent whole or not at all.
+/// Parts are sent in stretches of so many bytes at most, each of which is one packet: so it is sent whole or not at all.
 const STRETCH_BYTES: usize = 16 << 10;
 
 type Sending = End<group::Sender<Host>, NoMessage>;
@@ -132,10 +132,11 @@ impl GroupSender {
             let mut sent = 0;
             let all = wait_for(py, &self.0.held, timeout, |held, wait| {
                 let end = held.end()?;
+                let most = stretch_bytes_max(end);
                 loop {
                     let left = &bytes[sent..];
                     let at = offset.saturating_add(sent as u64);
-                    let (stretch, rest) = left.split_at(left.len().min(STRETCH_BYTES));
+                    let (stretch, rest) = left.split_at(left.len().min(most));
                     let result = match is_last && rest.is_empty() {
                         true => end.send_last(at, stretch, wait),
                         false => end.send(at, stretch, wait),
@@ -154,8 +155,20 @@ impl GroupSender {
     }
 }
 
+/// A stretch to a peer that is gone says so, however long it is.
+fn stretch_bytes_max(end: &group::Sender<Host>) -> usize {
+    let most = end.packet_bytes_max().unwrap_or(STRETCH_BYTES);
+    most.clamp(1, STRETCH_BYTES)
+}
+
 #[pymethods]
 impl GroupSender {
+    /// Bytes of the longest stretch that is sent whole or not at all: one packet of the link, 16 KiB at most.
+    #[getter]
+    fn stretch_bytes_max(&self) -> PyResult<usize> {
+        Ok(stretch_bytes_max(self.0.held.enter()?.end()?))
+    }
+
     /// Sends a stretch of the part that is not the last. After TimedOut a beginning of it may have been sent.
     #[pyo3(signature = (offset, data, timeout=None))]
     fn send(

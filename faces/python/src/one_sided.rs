@@ -1,6 +1,7 @@
 //! One-sided operations: a program reads, puts and changes memory of a slot whose owner grants it, and the owner's program does nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use hamlyn::Wait;
 use hamlyn::one_sided::{self, InitiatorOptions, Strided};
@@ -18,7 +19,7 @@ use crate::number;
 use crate::operation::{Begun, Operation, State, Value};
 use crate::request::Request;
 use crate::slot::Target;
-use crate::waiting::{Timeout, found, wait_for};
+use crate::waiting::{Deadline, Timeout, found, wait_for};
 use crate::window::Window;
 use crate::words::{self, width_of};
 
@@ -46,13 +47,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Access {
+    /// An attempt to begin an operation, for which there is time until `deadline` in all. Of a long one a part may have been asked for when
+    /// the time is over, and the next attempt would ask for that again: so there is one, which takes all of the time.
     fn begin(
         &self,
         manager: &Handle,
         request: &Request<'_>,
         place: &mut Option<Place>,
         wait: Wait,
+        deadline: Deadline,
     ) -> Result<Option<Begun>, Failure> {
+        let has_time = || deadline.left(Duration::MAX).is_some();
+        let wait = match (request.is_long(), wait) {
+            (true, Wait::Poll) if has_time() => return Ok(None),
+            (true, Wait::For(_)) => deadline.wait(),
+            (_, wait) => wait,
+        };
         let initiator = of_same(&self.manager, &self.initiator)?;
         Begun::begin(
             &mut manager.session(),
@@ -124,9 +134,10 @@ impl Access {
         timeout: Option<Timeout>,
     ) -> PyResult<Value> {
         let (mut begun, mut place) = (None, None);
+        let deadline = Deadline::of(timeout);
         let done = wait_for(py, &self.manager, timeout, |manager, wait| {
             if begun.is_none() {
-                begun = self.begin(manager, request, &mut place, wait)?;
+                begun = self.begin(manager, request, &mut place, wait, deadline)?;
             }
             let Some(under_way) = &begun else {
                 return Ok(None);
@@ -186,8 +197,9 @@ impl Initiator {
     ) -> PyResult<Operation> {
         let access = &self.0;
         let mut place = None;
+        let deadline = Deadline::of(timeout);
         let begun = wait_for(py, &access.manager, timeout, |manager, wait| {
-            access.begin(manager, request, &mut place, wait)
+            access.begin(manager, request, &mut place, wait, deadline)
         });
         access.abandon(place);
         let state = Arc::new(Mutex::new(State::Begun(found(begun?, Some(NO_ROOM))?)));

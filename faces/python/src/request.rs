@@ -7,6 +7,9 @@ use hamlyn::{Session, Wait};
 
 use crate::host::Host;
 
+/// Every link has room for so many bytes in a request.
+const REQUEST_BYTES: u64 = 1_024;
+
 /// What an operation asks for.
 pub(crate) enum Request<'a> {
     Read { offset: u64, length: u64 },
@@ -44,6 +47,16 @@ impl Request<'_> {
                 Change::FloatAdd => Outcome::Float(atomic.width),
                 _ => Outcome::Word,
             },
+        }
+    }
+
+    /// True if it may take several requests.
+    pub(crate) fn is_long(&self) -> bool {
+        match self {
+            Self::Read { length, .. } => *length > REQUEST_BYTES,
+            Self::Put { bytes, .. } => bytes.len() as u64 > REQUEST_BYTES,
+            Self::ReadWord { .. } | Self::Atomic { .. } => false,
+            _ => true,
         }
     }
 

@@ -78,7 +78,7 @@ impl Timeout {
 
     /// When it is over, from now on.
     pub(crate) fn deadline(self) -> Deadline {
-        Deadline::new(Some(self))
+        Deadline::of(Some(self))
     }
 }
 
@@ -98,7 +98,7 @@ impl Deadline {
     /// It is never over.
     pub(crate) const NEVER: Self = Self(None);
 
-    fn new(timeout: Option<Timeout>) -> Self {
+    pub(crate) fn of(timeout: Option<Timeout>) -> Self {
         Self(timeout.and_then(|Timeout(span)| Instant::now().checked_add(span)))
     }
 
@@ -141,7 +141,7 @@ pub(crate) fn wait_for<T, R>(
         return Ok(None);
     }
     drop(entered);
-    let deadline = Deadline::new(timeout);
+    let deadline = Deadline::of(timeout);
     wait_in_slices(py, guarded, deadline, SLICE, &mut attempt)
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn wait_long<T, R>(
     if let Some(Timeout(Duration::ZERO)) = timeout {
         return Ok(attempt(&mut *guarded.enter()?, Wait::Poll)?);
     }
-    let deadline = Deadline::new(timeout);
+    let deadline = Deadline::of(timeout);
     wait_in_slices(py, guarded, deadline, slice, &mut attempt)
 }
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import struct
+import threading
+from typing import Any, Callable
 
 import pytest
 from conftest import running
@@ -54,6 +57,52 @@ def test_datagrams() -> None:
         answer.send(b"end")
         alice.flush(WAIT)
         assert inbox.recv(0) is None
+
+
+def test_a_long_datagram_that_was_not_sent_is_no_part_of_the_next() -> None:
+    length = 4 << 20
+    with hamlyn.open("alice") as alice, hamlyn.open() as me:
+        inbox = alice.bind_datagram("inbox", length)
+        outbox = me.connect_datagram("alice/inbox", WAIT)
+
+        def beside(call: Callable[..., None], *arguments: Any) -> None:
+            thread = threading.Thread(target=call, args=arguments)
+            thread.start()
+            while thread.is_alive():
+                alice.wait(0.01)
+            thread.join()
+
+        for sent in (b"2", b"4"):
+            with pytest.raises(hamlyn.TimedOut):
+                outbox.send(b"1" * length, 0)
+            beside(outbox.fence, WAIT)
+            assert inbox.recv(0) is None
+            inbox.reset()
+            beside(outbox.send, sent * length, WAIT)
+            assert inbox.recv_bytes(WAIT) == sent * length
+
+
+def test_a_long_datagram_of_a_task_that_was_cancelled_is_no_part_of_the_next() -> None:
+    length = 4 << 20
+
+    async def main() -> None:
+        with hamlyn.open("alice") as alice, hamlyn.open() as me:
+            inbox = alice.bind_datagram("inbox", length)
+            outbox = me.connect_datagram("alice/inbox", WAIT)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(outbox.send_async(b"1" * length), 0.01)
+            fenced = asyncio.ensure_future(outbox.fence_async())
+            while not fenced.done():
+                alice.poll()
+                await asyncio.sleep(0)
+            assert inbox.recv(0) is None
+            inbox.reset()
+            sent = asyncio.ensure_future(outbox.send_async(b"2" * length))
+            received = await inbox.recv_async()
+            assert received == b"2" * length
+            await sent
+
+    asyncio.run(main())
 
 
 def refused_sender() -> None:

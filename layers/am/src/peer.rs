@@ -560,11 +560,8 @@ fn is_newer(link: LinkId, other: LinkId) -> bool {
 
 /// The peer of a link whose place is another's.
 #[cold]
-fn former(former: &mut [Box<Peer>], link: LinkId) -> Option<&mut Peer> {
-    let mut former = former.iter_mut();
-    former
-        .find(|peer| peer.link == link)
-        .map(|peer| &mut **peer)
+fn former(former: &mut [Peer], link: LinkId) -> Option<&mut Peer> {
+    former.iter_mut().find(|peer| peer.link == link)
 }
 
 /// All peers, by the places of their links.
@@ -572,9 +569,9 @@ fn former(former: &mut [Box<Peer>], link: LinkId) -> Option<&mut Peer> {
 pub(crate) struct Peers {
     peers: Vec<Option<Box<Peer>>>,
     /// Those whose places have newer links, until what came over theirs was taken.
-    former: Vec<Box<Peer>>,
+    former: Vec<Peer>,
     /// Those whose links ended, with what was outstanding.
-    pub(crate) gone: Vec<Box<Peer>>,
+    pub(crate) gone: Vec<Peer>,
     /// Links may have ended.
     pub(crate) may_be_lost: bool,
     /// The number of the own host, or 0.
@@ -635,7 +632,7 @@ impl Peers {
         });
         let before = self.peers[at].replace(peer);
         self.may_be_lost |= before.is_some();
-        self.former.extend(before);
+        self.former.extend(before.map(|peer| *peer));
     }
 
     /// The peer of that link, if it has one.
@@ -666,25 +663,24 @@ impl Peers {
         session: &Session<'_, H>,
         interface: &Destination,
     ) -> Option<&mut Peer> {
-        let peers = self.peers.iter_mut().flatten().chain(&mut self.former);
+        let peers = self.peers.iter_mut().flatten().map(|peer| &mut **peer);
+        let peers = peers.chain(&mut self.former);
         let same = peers.filter(|peer| peer.known.interface.as_ref() == Some(interface));
         same.max_by_key(|peer| session.link_end(peer.link).is_none())
-            .map(|peer| &mut **peer)
     }
 
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> {
-        let peers = self.peers.iter().flatten().chain(&self.former);
-        peers.map(|peer| peer.link)
+        let peers = self.peers.iter().flatten().map(|peer| &**peer);
+        peers.chain(&self.former).map(|peer| peer.link)
     }
 
     /// The link has ended.
     pub(crate) fn lose(&mut self, link: LinkId) {
-        let is_it = |peer: &Box<Peer>| peer.link == link;
         if let Some(place) = self.peers.get_mut(link.index as usize)
-            && place.as_ref().is_some_and(is_it)
+            && place.as_ref().is_some_and(|peer| peer.link == link)
         {
-            self.gone.extend(place.take());
-        } else if let Some(at) = self.former.iter().position(is_it) {
+            self.gone.extend(place.take().map(|peer| *peer));
+        } else if let Some(at) = self.former.iter().position(|peer| peer.link == link) {
             self.gone.push(self.former.swap_remove(at));
         }
     }

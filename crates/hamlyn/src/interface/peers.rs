@@ -208,6 +208,13 @@ impl<H: Host> Interface<H> {
         }
     }
 
+    /// The loss of the peer of a link that has ended, if it is known where that led.
+    pub(crate) fn lost_over(&self, link: LinkId) -> Option<PeerLost> {
+        let peer = self.links.destination(link)?;
+        let end = self.why_gone(link, &peer);
+        Some(PeerLost { peer, end })
+    }
+
     /// Why nothing goes over that link, which led there.
     pub(super) fn why_gone(&self, link: LinkId, to: &Destination) -> LinkEnd {
         self.links

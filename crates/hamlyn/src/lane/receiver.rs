@@ -187,7 +187,11 @@ impl Lane {
             (Some(link), Some(board)) if session.is_drained(link) => {
                 Err(session.lost(&board).into())
             }
-            (Some(link), None) if session.is_drained(link) => Err(ReceiveError::Closed),
+            // It has not said where it is to be answered.
+            (Some(link), None) if session.is_drained(link) => {
+                let lost = session.lost_over(link);
+                Err(lost.map_or(ReceiveError::Closed, ReceiveError::from))
+            }
             _ => Ok(None),
         }
     }

@@ -345,16 +345,14 @@ impl Reader {
     pub(super) fn hear(&mut self) {
         let is_farewell =
             |told: &Option<Notification>| told.is_some_and(|told| told.word == FAREWELL);
-        loop {
+        // Of one that was found gone before, nothing counts that it had said.
+        while self.state != State::Leaving {
             match self.door.queue.reader.pop() {
                 Ok(None) => return,
                 Ok(Some(told)) if told.word == FETCHED && self.may_fetch() => {
                     self.is_fetched = true;
                 }
-                Ok(told) if is_farewell(&told) => {
-                    self.state = State::Leaving;
-                    return;
-                }
+                Ok(told) if is_farewell(&told) => self.state = State::Leaving,
                 // Whatever else it says, it has had its place.
                 _ => {
                     self.state = State::Expelled;

@@ -330,7 +330,8 @@ impl<H: Host> Call<'_, H> {
     }
 
     /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when
-    /// there is, while the service is asked for calls or its manager waits.
+    /// there is, while the service is asked for calls. What has not gone when the service is dropped
+    /// is not sent, and its client hears that the service has ended.
     pub fn reply(mut self, bytes: &[u8]) -> Result<Answered, ReplyError> {
         self.service.manager.check()?;
         self.service.check_length(bytes)?;

@@ -111,6 +111,14 @@ impl<H: Host> Session<'_, H> {
         asking: impl FnOnce(Operation) -> Asking<'b>,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        let mut wait = wait;
+        if initiator.has_given_up {
+            let mut waiting = Waiting::new(wait);
+            if !self.await_given_up(initiator, &mut waiting)? {
+                return Err(OperationError::WouldBlock);
+            }
+            wait = self.left(&mut waiting);
+        }
         let (operation, asking) = match self.begin_operation(initiator, &pieces, asking)? {
             Begun::Asked(operation) => return Ok(operation),
             Begun::ToBeAsked(operation, asking) => (operation, asking),
@@ -119,6 +127,7 @@ impl<H: Host> Session<'_, H> {
         let asked = self.wait_for_room(wait, |session| {
             session.ask_some(initiator, operation, &pieces, &mut asked_bytes, &asking)
         });
+        initiator.has_given_up |= asked_bytes > 0 && asked != Ok(Some(()));
         self.end_beginning(initiator, operation, asked)
     }
 
@@ -222,11 +231,11 @@ impl<H: Host> Session<'_, H> {
         if self.read_direct(initiator, offset, into)? {
             return Ok(());
         }
-        if initiator.is_read_given_up {
-            self.await_given_up(initiator, wait)?;
-        }
         let place = initiator.blocking_read_place();
         let mut waiting = Waiting::new(wait);
+        if initiator.has_given_up && !self.await_given_up(initiator, &mut waiting)? {
+            return Err(OperationError::TimedOut);
+        }
         for (index, piece) in into.chunks_mut(BLOCKING_READ_BYTES).enumerate() {
             let offset = offset + (index * BLOCKING_READ_BYTES) as u64;
             let length_bytes = piece.len() as u64;
@@ -243,10 +252,7 @@ impl<H: Host> Session<'_, H> {
                     wait,
                 )
                 .and_then(|operation| self.finish_or_give_up(initiator, operation, wait));
-            if let Err(error) = read {
-                initiator.is_read_given_up = true;
-                return Err(error);
-            }
+            read?;
             let copied = initiator.area.read_at(place, piece);
             debug_assert!(copied.is_ok(), "blocking reads have a place in the area");
         }
@@ -254,20 +260,20 @@ impl<H: Host> Session<'_, H> {
     }
 
     /// Waits until nothing of operations that were given up is under way: it would land where the
-    /// next read does.
+    /// next read does, or come after the next change. False if the time was over first.
     #[cold]
     fn await_given_up(
         &mut self,
         initiator: &mut Initiator,
-        wait: Wait,
-    ) -> Result<(), OperationError> {
-        let over = self.wait_for(wait, |session| {
+        waiting: &mut Waiting,
+    ) -> Result<bool, OperationError> {
+        let over = self.wait_within(waiting, |session, _| {
             let is_over = !session.awaits_given_up(initiator);
             Ok::<_, OperationError>(is_over.then_some(()))
         });
-        over?.ok_or(OperationError::TimedOut)?;
-        initiator.is_read_given_up = false;
-        Ok(())
+        let is_over = over?.is_some();
+        initiator.has_given_up &= !is_over;
+        Ok(is_over)
     }
 
     /// Changes the eight bytes at `offset` of the ticket's place, and returns what they were.
@@ -314,7 +320,8 @@ impl<H: Host> Session<'_, H> {
         wait: Wait,
     ) -> Result<u64, OperationError> {
         let finished = self.finish_word(initiator, operation, wait);
-        if finished == Err(OperationError::TimedOut) {
+        if let Err(OperationError::TimedOut | OperationError::Host(_)) = finished {
+            initiator.has_given_up = true;
             self.give_up(initiator, operation)?;
         }
         finished

@@ -277,7 +277,9 @@ fn receive_first<H: Host>(
     let mut waiting = Waiting::new(wait);
     let received = session.wait_within(&mut waiting, |session, _| {
         let is_delivered = end.receive_slowly(session, Wait::Poll)?;
-        if offering.is_due(session, end.sender().is_some()) && end.renew(session)? {
+        let is_due = offering.is_due(session, end.sender().is_some());
+        // What is delivered lies in the memory that would be renewed.
+        if is_due && !is_delivered && end.renew(session)? {
             offering.offer(session, &end.make_seed())?;
         }
         let is_over = is_delivered || !offering.is_open();

@@ -392,7 +392,13 @@ impl Sender {
             .or_else(|| session.send_at_once(terminus, &self.target, &message))
         {
             Some(handle) => Some(handle),
-            None => session.send_within(terminus, &self.target, &message, &mut sending, wait)?,
+            None => {
+                let sent =
+                    session.send_within(terminus, &self.target, &message, &mut sending, wait);
+                // The receiver has a part of the piece, whose rest would not follow.
+                self.is_over |= sent.is_err() && sending.sent_bytes().is_some();
+                sent?
+            }
         };
         if sent.is_some() {
             self.filled();

@@ -4,7 +4,8 @@
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::{Mode, Rights};
 use hamlyn::one_sided::{
-    Atomic, Change, Initiator, InitiatorOptions, OPERATIONS_MAX, Operation, OperationError, Width,
+    Atomic, Change, Initiator, InitiatorOptions, OPERATIONS_MAX, Operation, OperationError,
+    Strided, Width,
 };
 use hamlyn::{Area, NewSlot, Slot, Target, Wait};
 
@@ -423,6 +424,49 @@ pub(crate) fn an_initiator_that_is_dropped_leaves_nothing(world: &World) {
             drop(initiator);
             peer.with(|manager| manager.session().poll());
             assert_eq!(peer.with(|manager| manager.session().slots_open()), before);
+            peer.put("through", &[]);
+        },
+    ]);
+}
+
+/// Of a long operation a part may have been asked for when the time for it is over.
+pub(crate) fn nothing_begins_while_what_was_given_up_may_be_carried_out(world: &World) {
+    const ROUNDS: u64 = 20;
+    // A request each: more than may be under way.
+    let strided = Strided {
+        offset: 0,
+        stride_bytes: 16,
+        piece_bytes: 8,
+        pieces: 200,
+    };
+    let many = [1; 200 * 8];
+    world.run(&[
+        &|peer| {
+            let (area, slot) = open(peer, |slot| slot);
+            peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
+            peer.get("through");
+            let mut found = vec![0; 8];
+            area.read_at(0, &mut found).unwrap();
+            assert_eq!(found, [2; 8]);
+        },
+        &|peer| {
+            let to = target(peer, &peer.get_ticket("ticket"));
+            let mut initiator = initiator(peer, to);
+            for _ in 0..ROUNDS {
+                let long = peer.with(|manager| {
+                    let mut session = manager.session();
+                    session.begin_put_strided(&mut initiator, &strided, &many, Wait::Poll)
+                });
+                if let Ok(operation) = long {
+                    finish(peer, &mut initiator, operation).unwrap();
+                }
+                let short = begin(peer, |session, wait| {
+                    let begun = session.begin_put(&mut initiator, 0, &[2; 8], wait);
+                    assert!(begun.is_err() || !session.awaits_given_up(&initiator));
+                    begun
+                });
+                finish(peer, &mut initiator, short).unwrap();
+            }
             peer.put("through", &[]);
         },
     ]);

@@ -56,6 +56,7 @@ macro_rules! everything {
             one_sided::bytes_of_all_sizes_are_read_and_put
             one_sided::every_change_is_made_and_tells_what_was_there
             one_sided::many_are_outstanding_and_each_has_its_own_answer
+            one_sided::nothing_begins_while_what_was_given_up_may_be_carried_out
             one_sided::what_is_not_granted_is_refused
             one_sided::additions_of_several_initiators_are_all_counted
             one_sided::an_initiator_that_is_dropped_leaves_nothing

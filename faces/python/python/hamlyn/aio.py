@@ -43,8 +43,6 @@ _ROOM_PAUSE = 0.001
 # While nobody is there to connect to, a task looks again after so long, and then after twice as long each time, up to the second.
 _PAUSE = 0.0005
 _PAUSE_MOST = 0.016
-# Parts of groups are sent in stretches of so many bytes.
-_STRETCH_BYTES = 16 << 10
 
 
 class _Driver:
@@ -207,7 +205,7 @@ async def send_part(member: GroupSender, offset: int, data: Any, is_last: bool) 
     stretches = octets(data)
     sent = 0
     while True:
-        stretch = stretches[sent : sent + _STRETCH_BYTES]
+        stretch = stretches[sent : sent + member.stretch_bytes_max]
         ends = sent + len(stretch) == len(stretches)
         send = member.send_last if is_last and ends else member.send
         await _until_room(member, lambda: send(offset + sent, stretch, timeout=0))
