@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use hamlyn::engine::memory::LinkId;
-use hamlyn::{Destination, Host, Session, Target};
+use hamlyn::{Destination, Target};
 
 use crate::name::{Introduction, Name};
 use crate::spares::Spares;
@@ -654,19 +654,6 @@ impl Peers {
     #[inline]
     pub(crate) fn request(&mut self, link: LinkId, stamp: Stamp) -> Option<&mut Served> {
         self.get(link)?.request(stamp)
-    }
-
-    /// The peer with that interface: of several, the one whose link is up, as it may be here anew
-    /// before the end of its old link is seen to.
-    pub(crate) fn at<H: Host>(
-        &mut self,
-        session: &Session<'_, H>,
-        interface: &Destination,
-    ) -> Option<&mut Peer> {
-        let peers = self.peers.iter_mut().flatten().map(|peer| &mut **peer);
-        let peers = peers.chain(&mut self.former);
-        let same = peers.filter(|peer| peer.known.interface.as_ref() == Some(interface));
-        same.max_by_key(|peer| session.link_end(peer.link).is_none())
     }
 
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> {

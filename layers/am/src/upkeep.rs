@@ -100,18 +100,15 @@ impl State {
 
     /// A packet was refused, or its link ended.
     fn take_undelivered<H: Host>(&mut self, session: &mut Session<'_, H>, back: &Undelivered) {
-        let Some(to) = back.to else {
-            return;
-        };
         if matches!(back.reason, Return::Ended(_)) {
             // All of the link comes back when its peer is found lost. That peer may be here anew.
             return;
         }
         let stamp = Stamp::from_bits(back.word as u16);
-        let Some(peer) = self.peers.at(session, &to) else {
+        let link = back.link;
+        let Some(peer) = self.peers.get(link) else {
             return;
         };
-        let link = peer.link;
         if back.kind == TicketKind::Slot {
             for over in self.transfers.refused_by(link, back.slot.to_bits()) {
                 if let Ok(mapped) = self.endpoints.mapped(&over) {
