@@ -24,7 +24,8 @@ pub(crate) struct Arguments {
     /// What.
     what: What,
     /// With `beyond`: 8 and 64 hosts only, at fewer loads. With `am2`: up to 16 clients and nodes.
-    /// With `udm`: a tenth of each program, once.
+    /// With `udm`: a tenth of each program, once. With `splitc`: of the programs those with bulk
+    /// transfers.
     #[arg(long)]
     quick: bool,
     /// With `udm`: the programs in processes of this host, which are stopped by turns, in and out of
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// Print one JSON object instead of the tables.
     #[arg(long)]
     json: bool,
+    /// Also write that object to this file.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// Also draw figures, as SVG files in this directory.
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
@@ -70,15 +74,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         _ if arguments.live => {
             bail!("--live is for `udm`: the others are about machines that we have not")
         }
-        What::Hamlyn | What::Splitc if arguments.quick => {
-            bail!("--quick is for `beyond`, `am2` and `udm`; the others take some seconds at most")
+        What::Hamlyn if arguments.quick => {
+            bail!("--quick is for the others: `hamlyn` takes some seconds at most")
         }
         What::Hamlyn => {
             let report = hamlyn::report(&Machine::hamlyn())?;
             print(arguments, &report, &report.plots, show)?;
         }
         What::Splitc => {
-            let report = split_c::report()?;
+            let report = split_c::report(arguments.quick)?;
             print(arguments, &report, &report.plots, show_split_c)?;
             if let Some(directory) = &arguments.plot {
                 plot::write_bars(&report.bars, directory)?;
@@ -111,6 +115,10 @@ fn print<R: serde::Serialize>(
         std::fs::create_dir_all(directory)
             .with_context(|| format!("making {}", directory.display()))?;
         plot::write(plots, directory)?;
+    }
+    if let Some(file) = &arguments.save {
+        let object = serde_json::to_string_pretty(report)? + "\n";
+        std::fs::write(file, object).with_context(|| format!("writing {}", file.display()))?;
     }
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(report)?);

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use super::table::Measure;
 use super::*;
 use crate::reproduce::Verdict;
-use crate::reproduce::report::FigureVerdict;
+use crate::reproduce::report::{Entry, FigureVerdict};
 
 static EVALUATION: LazyLock<Evaluation> =
-    LazyLock::new(|| Evaluation::of(&machines(), &Runs::of_file()).unwrap());
+    LazyLock::new(|| Evaluation::of(&machines(), &Runs::of_file(), false).unwrap());
 static REPORT: LazyLock<Report> =
     LazyLock::new(|| EVALUATION.report(&machines(), &Runs::of_file()).unwrap());
 
@@ -120,7 +120,13 @@ fn what_the_text_concludes_of_programs_is_judged() {
 /// file; and each time is in force.
 #[test]
 fn every_time_of_an_element_has_a_part() {
-    let (machines, runs) = (machines(), Runs::of_file());
+    let (machines, mut runs) = (machines(), Runs::of_file());
+    // A quarter of the elements shows as well what one of them takes.
+    for number in runs.numbers() {
+        if number.path.ends_with(".elements") {
+            runs = runs.with(&number.path, |value| value / 4.0).unwrap();
+        }
+    }
     let cells: Vec<_> = programs::MACHINES
         .iter()
         .flat_map(|(machine, ..)| programs::names().map(move |program| (program, *machine)))
@@ -136,8 +142,8 @@ fn every_time_of_an_element_has_a_part() {
             .iter()
             .find(|(program, machine)| number.source.contains(&format!("{program}.{machine}.")))
             .unwrap_or_else(|| panic!("{}: {}", number.path, number.source));
-        let before = EVALUATION.programs.of(program, machine).unwrap().0;
-        let after = changed.seconds(&machines, program, machine, 0).unwrap();
+        let seconds = |runs: &Runs| runs.seconds(&machines, program, machine, 0).unwrap();
+        let (before, after) = (seconds(&runs), seconds(&changed));
         assert!(after > 1.1 * before, "{}: {before} {after}", number.path);
     }
     assert_eq!(elements, 18);
@@ -151,6 +157,36 @@ fn polls_and_turns_of_the_file_have_a_part() {
     for path in ["polling.turn", "polling.poll"] {
         let changed = runs.with(path, |value| value * 2.0).unwrap();
         assert_ne!(of(&changed), before, "{path}");
+    }
+}
+
+/// A quick report has what the whole one says of the same rows, and no row of what was left out.
+#[test]
+fn a_quick_report_is_a_part_of_the_whole_one() {
+    let quick = Evaluation {
+        table: EVALUATION.table.clone(),
+        bulk: EVALUATION.bulk.clone(),
+        polling: EVALUATION.polling.clone(),
+        programs: EVALUATION.programs.quick(),
+        is_quick: true,
+    };
+    let quick = quick.report(&machines(), &Runs::of_file()).unwrap();
+    for entry in &quick.entries {
+        assert_eq!(Some(entry), REPORT.entry(&entry.id));
+    }
+    assert_eq!(quick.headline.defects, Vec::<String>::new());
+    let of_program = |entry: &&Entry| entry.id.starts_with("G-TAB2.");
+    assert_eq!(quick.entries.iter().filter(of_program).count(), 2 * 2 * 5);
+    let left_out = OF_PROGRAMS - 2 * 2 * 5 + program_claims::CLAIMS.len();
+    assert_eq!(quick.entries.len() + left_out, REPORT.entries.len());
+    for (quick, whole) in quick.bars.iter().zip(&REPORT.bars) {
+        assert_eq!((quick.groups.len(), whole.groups.len()), (5, 12));
+        assert!(
+            quick
+                .groups
+                .iter()
+                .all(|group| whole.groups.contains(group))
+        );
     }
 }
 
