@@ -60,7 +60,7 @@ def test_datagrams() -> None:
 
 
 def test_a_long_datagram_that_was_not_sent_is_no_part_of_the_next() -> None:
-    length = 4 << 20
+    length = 48 << 20
     with hamlyn.open("alice") as alice, hamlyn.open() as me:
         inbox = alice.bind_datagram("inbox", length)
         outbox = me.connect_datagram("alice/inbox", WAIT)
@@ -83,7 +83,7 @@ def test_a_long_datagram_that_was_not_sent_is_no_part_of_the_next() -> None:
 
 
 def test_a_long_datagram_of_a_task_that_was_cancelled_is_no_part_of_the_next() -> None:
-    length = 4 << 20
+    length = 48 << 20
 
     async def main() -> None:
         with hamlyn.open("alice") as alice, hamlyn.open() as me:
