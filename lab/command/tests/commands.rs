@@ -127,7 +127,7 @@ fn bench_beside_a_stopped_peer_ends() {
     }
 }
 
-/// What a command shows, and the object that it saves beside: one run of what takes long.
+/// The tables of a command, and the object that it saves beside them, in one run.
 fn shown_and_saved(arguments: &[&str], directory: &Path) -> (String, serde_json::Value) {
     std::fs::create_dir_all(directory).expect("a directory of ours");
     let file = directory.join("report.json");

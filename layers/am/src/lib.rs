@@ -91,6 +91,7 @@ pub use error::{Blocked, CallError, Error, NameError, Reason};
 pub use name::{Name, Tag};
 pub use node::Node;
 pub use options::NodeOptions;
+pub use poll::POLL_MESSAGES_MAX;
 pub use port::Incoming;
 pub use returned::{Operation, Returned};
 pub use statistics::Statistics;

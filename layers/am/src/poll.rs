@@ -14,8 +14,9 @@ use crate::residence::{Pace, Residence};
 use crate::state::{BundleState, State};
 use crate::transfer::Stage;
 
-/// Messages that are taken in one go.
-const MESSAGES_MAX: usize = 64;
+/// Messages that a poll takes at most ([`Bundle::poll`](crate::Bundle::poll)): one that takes fewer
+/// has taken all that were there.
+pub const POLL_MESSAGES_MAX: usize = 64;
 /// Polls in a row that attend to nothing but messages; each counts as so many more as it has taken
 /// messages by this.
 const STREAK_MAX: u32 = 16;
@@ -158,7 +159,7 @@ impl NodeState {
             self.unattended = 0;
             // A look that found messages is followed by another before a sleep.
             let asks_fences = asks_fences && count == 0;
-            count += self.attend(session, bundle, asks_fences, count == MESSAGES_MAX)?;
+            count += self.attend(session, bundle, asks_fences, count == POLL_MESSAGES_MAX)?;
         }
         self.looks = match count {
             0 => self.looks.saturating_add(1),
@@ -180,21 +181,22 @@ impl NodeState {
         };
         let state = &mut self.state;
         let terminus = session.terminus();
-        let drained = session.drain_messages(set, terminus, MESSAGES_MAX, |message, outbox| {
-            if message.member() == REPLIES {
-                return take_reply(state, bundle, message);
-            }
-            let id = EndpointId::of_member(message.member());
-            let of_all = (&mut state.peers, &mut state.traffic);
-            match state.endpoints.get(id) {
-                Some(endpoint) => {
-                    endpoint.stay.taken = endpoint.stay.taken.saturating_add(1);
-                    take_request(&mut endpoint.receiving, of_all, message, outbox);
+        let drained =
+            session.drain_messages(set, terminus, POLL_MESSAGES_MAX, |message, outbox| {
+                if message.member() == REPLIES {
+                    return take_reply(state, bundle, message);
                 }
-                // It was shown before a handler panicked, and its endpoint is gone since.
-                None => return_request(id, of_all, message, outbox),
-            }
-        })?;
+                let id = EndpointId::of_member(message.member());
+                let of_all = (&mut state.peers, &mut state.traffic);
+                match state.endpoints.get(id) {
+                    Some(endpoint) => {
+                        endpoint.stay.taken = endpoint.stay.taken.saturating_add(1);
+                        take_request(&mut endpoint.receiving, of_all, message, outbox);
+                    }
+                    // It was shown before a handler panicked, and its endpoint is gone since.
+                    None => return_request(id, of_all, message, outbox),
+                }
+            })?;
         Ok(drained)
     }
 
@@ -206,7 +208,7 @@ impl NodeState {
         let (port, state) = (&mut self.replies, &mut self.state);
         let terminus = session.terminus();
         Ok(
-            session.drain_messages(port, terminus, MESSAGES_MAX, |message, _| {
+            session.drain_messages(port, terminus, POLL_MESSAGES_MAX, |message, _| {
                 take_reply(state, bundle, message);
             })?,
         )
@@ -222,7 +224,7 @@ impl NodeState {
         loop {
             let taken = self.take_answers(session, bundle)?;
             count += taken;
-            if taken < MESSAGES_MAX {
+            if taken < POLL_MESSAGES_MAX {
                 return Ok(count);
             }
         }

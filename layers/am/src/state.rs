@@ -40,8 +40,6 @@ pub(crate) struct BundleState {
     pub(crate) to_return: VecDeque<ToReturn>,
     /// Those whose receiver is gone, which may have sent something before that is not taken yet.
     to_return_last: VecDeque<ToReturn>,
-    /// There are some of either: what a poll looks at.
-    has_returns: bool,
     /// Those of them that were there before the last look that took all.
     settled: usize,
     /// Looks in a row that took all they may.
@@ -52,22 +50,15 @@ impl BundleState {
     /// True if something waits for handlers.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
-        !self.stashed.is_empty() || self.has_returns
+        !self.stashed.is_empty() || self.returns()
     }
 
-    fn note_returns(&mut self) {
-        self.has_returns = !self.to_return.is_empty() || !self.to_return_last.is_empty();
-    }
-
-    /// The next message that is to be returned now.
-    pub(crate) fn pop_return(&mut self) -> Option<ToReturn> {
-        let next = self.to_return.pop_front();
-        self.note_returns();
-        next
+    /// True if messages wait to be returned.
+    fn returns(&self) -> bool {
+        !self.to_return.is_empty() || !self.to_return_last.is_empty()
     }
 
     pub(crate) fn push_return(&mut self, message: ToReturn) {
-        self.has_returns = true;
         match message.reason {
             Reason::Unreachable => self.to_return_last.push_back(message),
             _ => self.to_return.push_back(message),
@@ -98,7 +89,6 @@ impl BundleState {
             all.extend(its);
         }
         self.settled = 0;
-        self.note_returns();
         all
     }
 }
@@ -169,7 +159,7 @@ impl State {
     /// True if messages wait to be returned there.
     pub(crate) fn returns_to(&self, bundle: u32) -> bool {
         let bundle = self.bundles.get(bundle as usize);
-        bundle.is_some_and(|bundle| bundle.has_returns)
+        bundle.is_some_and(BundleState::returns)
     }
 
     /// A request was answered: its record and its credit are free.

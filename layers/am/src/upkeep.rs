@@ -12,7 +12,7 @@ use hamlyn::{Event, Host, SendError, Session};
 
 use crate::error::{Error, Reason};
 use crate::peer::{Peer, RecordState, ServedState};
-use crate::state::{BundleState, Stashed, State};
+use crate::state::{Stashed, State};
 use crate::traffic::Again;
 use crate::wire::{Category, Head, Stamp};
 
@@ -437,7 +437,9 @@ impl State {
         state.release_last(is_full);
         let messages = state.to_return.len();
         for _ in 0..messages {
-            let next = self.bundle(bundle).and_then(BundleState::pop_return);
+            let next = self
+                .bundle(bundle)
+                .and_then(|bundle| bundle.to_return.pop_front());
             let Some(message) = next else {
                 break;
             };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Host, Wait};
-use hamlyn_am::{Blocked, Bundle, Endpoint, Error, Node, Tag};
+use hamlyn_am::{Blocked, Bundle, Endpoint, Error, Node, POLL_MESSAGES_MAX, Tag};
 use hamlyn_udm::GroupOptions;
 
 use crate::courier::{BYTES_PER_NODE, Courier, Incoming};
@@ -18,8 +18,6 @@ use crate::peers::{ACKNOWLEDGED, LEFT, MESSAGE, Packet, Peer, Peers, WATCH};
 
 /// Messages to one node that wait to be sent, from which on a sender waits.
 const WAITING_MAX: usize = 4096;
-/// Messages of a poll that takes all that are there, at most.
-const POLL_MOST: usize = 63;
 /// Time after which a message that found no room in its link is tried again.
 const ROOM_NS: u64 = 1_000_000;
 
@@ -209,7 +207,7 @@ impl<H: Host> AmCourier<H> {
                 Ok(false)
             }
             Err(Error::PeerLost(_)) => {
-                // What it had sent comes first.
+                // The messages that it had sent come first.
                 let [over, _] = self.peers.borrow().peers[node as usize].over;
                 let is_drained = self.endpoint.is_drained(&over)?;
                 match is_drained {
@@ -259,7 +257,7 @@ impl<H: Host> AmCourier<H> {
                 u64::MAX => self.bundle.serve(Wait::Forever)?,
                 step_ns => (self.bundle).serve(Duration::from_nanos(step_ns).into())?,
             };
-            if handled <= POLL_MOST {
+            if handled < POLL_MESSAGES_MAX {
                 // All that they had sent was taken.
                 self.peers.borrow_mut().lose_all(leaving);
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Host, Wait};
-use hamlyn_am::{Bundle, Endpoint, Error, Node, Reason, Tag};
+use hamlyn_am::{Bundle, Endpoint, Error, Node, POLL_MESSAGES_MAX, Reason, Tag};
 
 use crate::clients::{Answer, ServerState, ServerStatistics, Session, id_of};
 use crate::error::LockError;
@@ -25,8 +25,6 @@ const AGAIN: Duration = Duration::from_millis(5);
 /// client is gone; under load, after so many requests.
 const CHECK: Duration = Duration::from_millis(100);
 const CHECK_REQUESTS: usize = 1_024;
-/// Messages of a poll that takes all that are there, at most.
-const POLL_MOST: usize = 63;
 /// Clients that are tried again in one call.
 const AGAIN_MAX: usize = 8;
 
@@ -197,7 +195,7 @@ impl<H: Host> LockServer<H> {
     /// Ends them, if all that they had sent was among what was taken since.
     fn end_gone(&self, gone: Vec<u32>, taken: usize) {
         let state = &mut *self.state.borrow_mut();
-        if taken > POLL_MOST {
+        if taken >= POLL_MESSAGES_MAX {
             return state.leaving.extend(gone);
         }
         for id in gone {

@@ -278,7 +278,7 @@ fn receive_first<H: Host>(
     let received = session.wait_within(&mut waiting, |session, _| {
         let is_delivered = end.receive_slowly(session, Wait::Poll)?;
         let is_due = offering.is_due(session, end.sender().is_some());
-        // What is delivered lies in the memory that would be renewed.
+        // A record that is delivered lies in the memory that would be renewed.
         if is_due && !is_delivered && end.renew(session)? {
             offering.offer(session, &end.make_seed())?;
         }

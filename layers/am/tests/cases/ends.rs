@@ -364,7 +364,7 @@ pub(crate) fn an_answer_that_waits_survives_the_end_of_its_link(world: World) {
     });
 }
 
-/// What all peers had sent is more than a poll takes.
+/// All peers together had sent more than a poll takes.
 pub(crate) fn a_request_to_a_peer_that_is_gone_comes_back_after_all_of_the_peer(world: World) {
     const PEERS: usize = 6;
     const SENT: u32 = 16;
