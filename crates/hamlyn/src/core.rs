@@ -5,6 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::task::Waker;
 use std::time::Duration;
 
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
@@ -14,15 +15,14 @@ use hamlyn_host::sharing::Sharing;
 use hamlyn_host::{Host, HostError};
 
 use crate::arrival::{Arrival, ClassId, ReceiverClass, ShortArrival};
-use crate::error::{OpenError, ReceiveError};
+use crate::error::{OpenError, ReceiveError, SendError};
 
 use crate::event::Event;
 use crate::interface::Interface;
 use crate::item::KeptOffers;
-use crate::message::Message;
 use crate::processor::Strategy;
 use crate::queue::Queue;
-use crate::remains::{LastWord, LastWords};
+use crate::remains::LastWords;
 use crate::tasks::{Interest, Registered, Tasks, Waiter, Woken};
 
 /// Entries of a manager's notification queue, unless set otherwise.
@@ -222,17 +222,19 @@ impl<H: Host> Core<H> {
         }
         let (interface, terminus) = (&mut self.interface, self.terminus);
         self.last_words.say(|last_word| {
-            let LastWord {
-                target,
-                metadata,
-                word,
-            } = last_word;
+            let (target, message) = (last_word.target(), last_word.message());
             if !interface.has_room(terminus, target.link()) {
                 return false;
             }
-            let message = Message::new(&[]).metadata(metadata).word(*word);
-            !matches!(interface.try_send(terminus, target, &message), Ok(None))
+            let sent = interface.send_copied(terminus, target, &message);
+            !matches!(sent, Err(SendError::WouldBlock { .. }))
         });
+    }
+
+    /// True if nothing waits to be told on behalf of end points that are gone, over that link or
+    /// over any.
+    pub(crate) fn has_no_last_words(&self, link: Option<LinkId>) -> bool {
+        self.interface.remains.is_empty() && self.last_words.is_empty_for(link)
     }
 
     /// Notifications that more end points may have outstanding.

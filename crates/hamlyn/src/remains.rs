@@ -13,7 +13,7 @@ use hamlyn_engine::table::Name;
 
 use crate::arrival::ClassId;
 use crate::drop_list::DropList;
-use crate::message::Target;
+use crate::message::{Message, Target};
 use crate::tasks::WaitsAt;
 
 /// What is still to be done for an end point that is gone.
@@ -48,10 +48,52 @@ pub(crate) struct Remains {
 /// What the peer of an end point that is gone is to be told, as soon as there is room for it.
 #[derive(Debug)]
 pub(crate) struct LastWord {
-    pub(crate) target: Target,
+    target: Target,
     /// Without metadata it is a message in fast mode.
-    pub(crate) metadata: Vec<u8>,
-    pub(crate) word: u64,
+    metadata: Vec<u8>,
+    word: u64,
+    offset: u64,
+    data: Vec<u8>,
+}
+
+impl LastWord {
+    /// A message with metadata and no data.
+    pub(crate) fn new(target: Target, metadata: Vec<u8>) -> Self {
+        Self {
+            target,
+            metadata,
+            word: 0,
+            offset: 0,
+            data: Vec::new(),
+        }
+    }
+
+    /// A word in fast mode.
+    pub(crate) fn fast(target: Target, word: u64) -> Self {
+        let metadata = Vec::new();
+        Self {
+            word,
+            ..Self::new(target, metadata)
+        }
+    }
+
+    /// The same with data.
+    pub(crate) fn with_data(self, offset: u64, data: Vec<u8>) -> Self {
+        Self {
+            offset,
+            data,
+            ..self
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(crate) fn message(&self) -> Message<'_> {
+        let message = Message::new(&self.data).at(self.offset);
+        message.metadata(&self.metadata).word(self.word)
+    }
 }
 
 /// Last words that wait for room, those of each link in their order. A peer that takes nothing is
@@ -65,6 +107,14 @@ const LAST_WORDS_MAX: usize = 8_192;
 impl LastWords {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// True if none waits for that link, or for any.
+    pub(crate) fn is_empty_for(&self, link: Option<LinkId>) -> bool {
+        match link {
+            Some(link) => !self.0.contains_key(&link),
+            None => self.is_empty(),
+        }
     }
 
     pub(crate) fn add(&mut self, last_word: LastWord) {

@@ -25,7 +25,7 @@ const TASKS_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) enum Interest {
     /// Anything that happens. Also what is told by a store of a peer that nobody announces, as room
-    /// for a message, or by a note in a [`DropList`](crate::drop_list::DropList).
+    /// for a message.
     Anything,
     /// Messages that are announced in a queue, or the end of the peer that sends them.
     Messages(Unread, Option<Answerer>),

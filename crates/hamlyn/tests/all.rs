@@ -8,6 +8,7 @@ mod blocking_reads;
 mod completion_of_the_lost;
 mod connecting;
 mod corpus;
+mod dropped_handles;
 mod ends;
 mod hostile;
 mod hostile_loans;

@@ -15,6 +15,7 @@ use crate::error::{NotSent, OpenError, SendError};
 use crate::arrival::ClassId;
 use crate::message::{Message, Target};
 use crate::one_shot::OneShotSlot;
+use crate::remains::LastWord;
 use crate::session::Session;
 use crate::slot::NewSlot;
 use crate::ticket::{TICKET_BYTES, Ticket};
@@ -208,8 +209,15 @@ impl Remote {
         self.at(self.count)
     }
 
-    /// Where a good-bye goes.
-    pub(crate) fn farewell_target(&self) -> Target {
-        self.at(self.count + 1)
+    /// A good-bye that says how many messages to buffers there were: it may overtake them.
+    pub(crate) fn farewell(&self, sent: u64) -> LastWord {
+        LastWord::new(self.at(self.count + 1), sent.to_le_bytes().to_vec())
+    }
+
+    /// The message to a buffer that is still to be sent when its sender is gone.
+    pub(crate) fn owed(&self, index: u16, word: Word, data: Vec<u8>) -> LastWord {
+        let metadata = word.to_bits().to_le_bytes().to_vec();
+        let offset = offset_of(index, self.length_bytes);
+        LastWord::new(self.at(index), metadata).with_data(offset, data)
     }
 }

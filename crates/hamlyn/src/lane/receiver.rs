@@ -79,11 +79,7 @@ impl Drop for Lane {
     fn drop(&mut self) {
         let last_word = self.board.map(|mut target| {
             target.set_metadata_index(0);
-            LastWord {
-                target,
-                metadata: vec![0],
-                word: 0,
-            }
+            LastWord::new(target, vec![0])
         });
         self.leaving.leave(Remains {
             slots: vec![self.buffers.name()],

@@ -55,11 +55,7 @@ impl Drop for LaneSender {
         self.leaving.leave(Remains {
             slots: vec![self.slot.name()],
             // If the greeting did not leave, another attempt may be the sender.
-            last_word: self.has_greeted.then(|| LastWord {
-                target: self.remote.farewell_target(),
-                metadata: self.sent.to_le_bytes().to_vec(),
-                word: 0,
-            }),
+            last_word: self.has_greeted.then(|| self.remote.farewell(self.sent)),
             ..Remains::default()
         });
     }
@@ -402,9 +398,5 @@ impl LaneSender {
 /// The word that the receiver of a lane is told, over that link, if no sender comes.
 pub(crate) fn nothing_follows(seed: &LaneSeed, link: LinkId) -> LastWord {
     let remote = Remote::new(Target::new(link, seed.ticket), seed.buffers, 0);
-    LastWord {
-        target: remote.farewell_target(),
-        metadata: vec![0; size_of::<u64>()],
-        word: 0,
-    }
+    remote.farewell(0)
 }

@@ -1,6 +1,7 @@
 //! Messages that are read where the publisher wrote them: where they are announced, and the
 //! newest, which is found by the head of the pool (decision 0046).
 
+use std::task::Waker;
 use std::time::Duration;
 
 use hamlyn_engine::notification::Notification;
@@ -181,14 +182,17 @@ impl List {
         })
     }
 
+    /// A task waits for a message: its publisher may wait for one that is kept.
+    pub(super) fn will_wake_when_released(&self, waker: &Waker) {
+        self.returns.released.will_wake(waker);
+    }
+
     /// The interest of a task that found no message.
     pub(super) fn interest(&self) -> Interest {
-        // Stores of the publisher into the head of its pool, room, and samples that are dropped
-        // are no news; nor is a process that can hand its pool over again.
-        let is_silent = self.lane.is_latest()
-            || self.shown.is_some()
-            || self.owes_word
-            || self.returns.may_owe();
+        // Stores of the publisher into the head of its pool and room are no news; nor is a process
+        // that can hand its pool over again.
+        let is_silent =
+            self.lane.is_latest() || self.shown.is_some() || self.owes_word || self.returns.owes();
         match is_silent {
             true => Interest::Anything,
             false => {

@@ -160,14 +160,7 @@ impl Drop for Reader {
     /// A lane tells its receiver by itself.
     fn drop(&mut self) {
         let (pool, last_word) = match &self.route {
-            Route::Views { list, number } => {
-                let end = LastWord {
-                    target: *list,
-                    metadata: Vec::new(),
-                    word: END,
-                };
-                (*number, Some(end))
-            }
+            Route::Views { list, number } => (*number, Some(LastWord::fast(*list, END))),
             Route::Copies { seed, lane: None } => {
                 (None, Some(lane::nothing_follows(seed, self.from)))
             }

@@ -89,9 +89,9 @@ impl Returns {
         !matches!(told, Err(SendError::WouldBlock { .. }))
     }
 
-    /// True if samples are to be given back later.
-    pub(super) fn may_owe(&self) -> bool {
-        !self.untold.is_empty() || self.released.has_handles()
+    /// True if samples are to be given back when there is room.
+    pub(super) fn owes(&self) -> bool {
+        !self.untold.is_empty() || !self.released.is_empty()
     }
 
     pub(super) fn give_back_released<H: Host>(&mut self, session: &mut Session<'_, H>) {

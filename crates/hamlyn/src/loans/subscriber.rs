@@ -38,11 +38,7 @@ struct Connected {
 impl Drop for Connected {
     fn drop(&mut self) {
         self.leaving.leave(Remains {
-            last_word: Some(LastWord {
-                target: self.door,
-                metadata: Vec::new(),
-                word: FAREWELL,
-            }),
+            last_word: Some(LastWord::fast(self.door, FAREWELL)),
             ..Remains::default()
         });
     }
@@ -146,6 +142,9 @@ impl<H: Host> Subscriber<H> {
         // Before the look, so that nothing is missed in between.
         if let Err(error) = self.manager.register_waker(context.waker()) {
             return Poll::Ready(Err(error.into()));
+        }
+        if let Route::Views(list) = &self.route {
+            list.will_wake_when_released(context.waker());
         }
         if let Some(found) = self.next_message(Wait::Poll).transpose() {
             self.manager.stop_waiting();

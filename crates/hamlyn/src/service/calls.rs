@@ -9,7 +9,7 @@ use crate::error::{ConnectError, SendError};
 use crate::lane::buffers::{Buffers, Remote, WORDS};
 use crate::manager::{Arrival, ClassId};
 use crate::message::{Message, Target};
-use crate::remains::{LastWord, Leaving, Remains};
+use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::tasks::{Answerer, Interest};
 use crate::wait::Wait;
@@ -61,7 +61,10 @@ pub(super) struct Calls {
     pub(super) states: Box<[State]>,
     pub(super) numbers: Box<[u32]>,
     pub(super) notes: DropList<Note>,
-    pub(super) is_dismissed: bool,
+    /// Replies that came.
+    replies_taken: u64,
+    /// The service has ended, after so many replies.
+    ends_after: Option<u64>,
     pub(super) broken: Option<&'static str>,
     pub(super) leaving: Leaving,
 }
@@ -71,11 +74,7 @@ impl Drop for Calls {
         self.leaving.leave(Remains {
             slots: vec![self.replies.name()],
             class: Some(self.class),
-            last_word: (!self.is_dismissed).then(|| LastWord {
-                target: self.requests.farewell_target(),
-                metadata: vec![0],
-                word: 0,
-            }),
+            last_word: self.ends_after.is_none().then(|| self.requests.farewell(0)),
             ..Remains::default()
         });
     }
@@ -114,7 +113,8 @@ impl Calls {
             states: vec![State::Free; usize::from(outstanding)].into(),
             numbers: vec![0; usize::from(outstanding)].into(),
             notes: DropList::default(),
-            is_dismissed: false,
+            replies_taken: 0,
+            ends_after: None,
             broken: None,
             leaving: session.leaving.clone(),
         };
@@ -178,21 +178,25 @@ impl Calls {
         if is_drained {
             return Err(session.lost(self.requests.target()).into());
         }
-        if self.is_dismissed {
-            let to = self.to.clone();
-            return Err(CallError::Dismissed { to });
+        match self.ends_after {
+            Some(replies) if self.replies_taken >= replies => Err(self.dismissed()),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Fails if its lane is open no longer; for a call that waits.
+    fn dismissed(&self) -> CallError {
+        let to = self.to.clone();
+        CallError::Dismissed { to }
+    }
+
+    /// Fails if its lane is open no longer; for a call that waits. One that was let in, as a reply
+    /// shows, is told the end, and how many replies come before.
     fn check_service<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), CallError> {
-        if !session.is_closed_there(self.requests.target()) {
+        if self.replies_taken > 0 || !session.is_closed_there(self.requests.target()) {
             return Ok(());
         }
-        self.is_dismissed = true;
-        let to = self.to.clone();
-        Err(CallError::Dismissed { to })
+        self.ends_after = Some(0);
+        Err(self.dismissed())
     }
 
     fn take(&mut self, arrival: Arrival) {
@@ -200,8 +204,9 @@ impl Calls {
         if arrival.from != self.requests.target().link() {
             self.broken = Some("somebody else has its keys");
         } else if usize::from(index) >= self.states.len() {
-            self.is_dismissed = true;
+            self.ends_after = Some(self.replies.farewell());
         } else {
+            self.replies_taken += 1;
             let landed = self.replies.landed(index).and_then(Word::from_lane);
             let state = match (self.state(index), landed) {
                 (State::Asked, Some(word)) if word.number == self.number(index) => {

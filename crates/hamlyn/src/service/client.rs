@@ -172,8 +172,12 @@ impl<H: Host> Client<H> {
         self.manager.check()?;
         let calls = &mut self.calls;
         calls.check_length(request)?;
-        let mut start = |session: &mut Session<'_, H>| calls.look_for_room(session, request);
-        poll_fn(|context| self.manager.poll_look(context, &mut start)).await
+        poll_fn(|context| {
+            calls.notes.will_wake(context.waker());
+            let start = |session: &mut Session<'_, H>| calls.look_for_room(session, request);
+            self.manager.poll_look(context, start)
+        })
+        .await
     }
 
     /// As [`Client::reply`], as a future; the manager must be driven. If it is dropped, the call

@@ -13,7 +13,7 @@ use crate::error::OpenError;
 use crate::lane::buffers::{Buffers, Remote, WORDS};
 use crate::lobby::{Greeting, Guest, Place, Unwelcome};
 use crate::manager::ClassId;
-use crate::remains::{LastWord, Leaving, Remains};
+use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 
@@ -130,18 +130,22 @@ pub(super) struct Lane {
     pub(super) held: Box<[Option<Word>]>,
     /// Answers that found no room.
     pub(super) owed: VecDeque<(u16, Word, Vec<u8>)>,
+    /// Answers that were sent.
+    pub(super) answers: u64,
 }
 
 impl Drop for Lane {
+    /// What it owes goes before the last word, as soon as there is room.
     fn drop(&mut self) {
-        self.opened.leaving.leave(Remains {
-            last_word: Some(LastWord {
-                target: self.client.greeting_target(),
-                metadata: vec![0],
-                word: 0,
-            }),
-            ..Remains::default()
-        });
+        let answers = self.answers + self.owed.len() as u64;
+        let owed = self.owed.drain(..);
+        let owed = owed.map(|(index, word, data)| self.client.owed(index, word.to_lane(), data));
+        for last_word in owed.chain([self.client.farewell(answers)]) {
+            self.opened.leaving.leave(Remains {
+                last_word: Some(last_word),
+                ..Remains::default()
+            });
+        }
     }
 }
 

@@ -143,18 +143,26 @@ impl Lanes {
             .filter(|lane| lane.opened.name() == name)
     }
 
-    /// Closes a lane and says the last word to its client.
+    /// Closes a lane and says the last word to its client, after the answers that it owes.
     pub(super) fn close<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
-        if self.lane(name).is_none() {
-            return;
+        drop(self.take_out(name));
+        session.core.reap();
+    }
+
+    /// Closes the lane of a client that is gone or broke the protocol: it is owed nothing.
+    fn give_up<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
+        if let Some(mut lane) = self.take_out(name) {
+            lane.owed.clear();
         }
-        let Some(lane) = self.by_slot[usize::from(name.index())].take() else {
-            return;
-        };
+        session.core.reap();
+    }
+
+    fn take_out(&mut self, name: SlotName) -> Option<Box<Lane>> {
+        self.lane(name)?;
+        let lane = self.by_slot[usize::from(name.index())].take()?;
         self.ready.retain(|call_id| call_id.lane != name);
         self.owing -= usize::from(!lane.owed.is_empty());
-        drop(lane);
-        session.core.reap();
+        Some(lane)
     }
 
     /// Takes a message to a lane in.
@@ -175,7 +183,7 @@ impl Lanes {
             // Somebody else has its keys: none of ours. Or it greets again.
             self.misbehave(session, name);
         } else if index > outstanding {
-            self.close(session, name);
+            self.give_up(session, name);
         } else {
             self.accept(session, CallId { lane: name, index });
         }
@@ -209,6 +217,7 @@ impl Lanes {
                 client: Remote::new(Target::new(link, ticket), outstanding, reply_bytes),
                 held: vec![None; usize::from(outstanding)].into(),
                 owed: VecDeque::new(),
+                answers: 0,
             }));
             if session.link_end(link).is_some() {
                 // Its end was heard before its greeting: the next look sees to it.
@@ -243,7 +252,7 @@ impl Lanes {
     fn misbehave<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         tracing::debug!(lane = ?name, "a client breaks the service protocol");
         self.lobby.count_misbehaved();
-        self.close(session, name);
+        self.give_up(session, name);
     }
 
     /// The next request, if there is one.
@@ -329,7 +338,7 @@ impl Lanes {
                 .client
                 .post(session, call_id.index, word.to_lane(), data)
             {
-                Ok(_) => {}
+                Ok(_) => lane.answers += 1,
                 Err(SendError::WouldBlock { .. }) => {
                     lane.owed.push_back((call_id.index, word, data.to_vec()));
                     self.owing += 1;
@@ -356,14 +365,15 @@ impl Lanes {
                 continue;
             }
             while let Some((index, word, data)) = lane.owed.pop_front() {
-                let given = lane.client.give(session, index, word.to_lane(), data);
-                if let Err(NotSent {
-                    error: SendError::WouldBlock { .. },
-                    data,
-                }) = given
-                {
-                    lane.owed.push_front((index, word, data));
-                    break;
+                match lane.client.give(session, index, word.to_lane(), data) {
+                    Err(NotSent {
+                        error: SendError::WouldBlock { .. },
+                        data,
+                    }) => {
+                        lane.owed.push_front((index, word, data));
+                        break;
+                    }
+                    _ => lane.answers += 1,
                 }
             }
             self.owing -= usize::from(lane.owed.is_empty());
@@ -384,7 +394,7 @@ impl Lanes {
             let gone = lanes.filter(|lane| session.link_end(lane.link()).is_some());
             let gone: Vec<_> = gone.map(|lane| lane.opened.name()).collect();
             for name in gone {
-                self.close(session, name);
+                self.give_up(session, name);
             }
         }
         if self.lobby.note_asked(session) {

@@ -21,7 +21,6 @@ use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
 use crate::peer::PeerIdentity;
 use crate::session::Session;
-use crate::tasks::Interest;
 use crate::wait::{Wait, Waiting};
 
 /// Arrivals that are no calls, before other things are seen to.
@@ -65,7 +64,8 @@ pub struct Call<'a, H: Host = ProcessHost> {
 }
 
 /// A call that is answered later, in any order ([`Call::defer`]). If it is dropped without a reply,
-/// the client is told so at the next call of the service.
+/// the client is told so at the next call of the service, or by a task that waits for calls: it is
+/// woken.
 #[derive(Debug)]
 pub struct Deferred {
     call_id: CallId,
@@ -127,13 +127,10 @@ impl<H: Host> Service<H> {
 
     fn poll_call(&mut self, context: &Context<'_>) -> Poll<Result<CallId, ReceiveError>> {
         let (lanes, dropped) = (&mut self.lanes, &self.dropped);
+        dropped.will_wake(context.waker());
         self.manager.poll_look_for(context, |session| {
             let found = look_for_call(lanes, dropped, session, &mut false)?;
-            // A call that was put off may be dropped without news.
-            Ok(found.ok_or_else(|| match dropped.has_handles() {
-                true => Interest::Anything,
-                false => lanes.interest(),
-            }))
+            Ok(found.ok_or_else(|| lanes.interest()))
         })
     }
 
@@ -330,8 +327,8 @@ impl<H: Host> Call<'_, H> {
     }
 
     /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when
-    /// there is, while the service is asked for calls. What has not gone when the service is dropped
-    /// is not sent, and its client hears that the service has ended.
+    /// there is, while the service is asked for calls. If it is dropped before, they go before its
+    /// client hears of that, in later calls of the manager ([`Session::flush`]).
     pub fn reply(mut self, bytes: &[u8]) -> Result<Answered, ReplyError> {
         self.service.manager.check()?;
         self.service.check_length(bytes)?;

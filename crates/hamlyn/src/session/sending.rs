@@ -1,5 +1,7 @@
 //! A session sends, and waits for room; and it waits until what was sent has left.
 
+use std::time::Duration;
+
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::terminus::{Completion, SendHandle, TerminusId};
 use hamlyn_host::{Host, HostError};
@@ -284,6 +286,7 @@ impl<H: Host> Session<'_, H> {
     fn await_flushed(&mut self, link: Option<LinkId>, wait: Wait) -> Result<bool, HostError> {
         self.check()?;
         let flushed = self.wait_for(wait, |session| {
+            session.core.reap();
             session.poll();
             // A flush is no load, as a fence is none.
             while !session.is_flushed(link) {
@@ -291,7 +294,11 @@ impl<H: Host> Session<'_, H> {
                     return Ok::<_, HostError>(None);
                 }
             }
-            Ok(Some(()))
+            if session.core.has_no_last_words(link) {
+                return Ok(Some(()));
+            }
+            session.look_within(Duration::ZERO);
+            Ok(None)
         });
         Ok(flushed?.is_some())
     }

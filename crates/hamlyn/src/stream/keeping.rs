@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::task::Waker;
 
 use crate::drop_list::DropList;
 
@@ -52,6 +53,10 @@ pub(super) struct Keeping {
 impl Keeping {
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    pub(super) fn will_wake_when_released(&self, waker: &Waker) {
+        self.released.will_wake(waker);
     }
 
     /// Whether a record is kept here.

@@ -186,6 +186,7 @@ impl<H: Host> Receiver<H> {
 
     fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
         let (end, offering) = (&mut self.end, &mut self.offering);
+        end.will_wake_when_released(context.waker());
         self.manager.poll_look_for(context, |session| {
             let is_delivered = end.deliver_short(&mut session.core)
                 || end.look_for_short(session)

@@ -4,6 +4,8 @@ mod delivering;
 mod dialogue;
 mod releasing;
 
+use std::task::Waker;
+
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
@@ -114,11 +116,9 @@ impl Drop for Receiver {
         self.leaving.leave(Remains {
             slots: slots.chain([self.control.slot_name()]).collect(),
             class: Some(self.class),
-            last_word: self.credit.map(|target| LastWord {
-                target,
-                metadata: Vec::new(),
-                word: word.to_word(),
-            }),
+            last_word: self
+                .credit
+                .map(|target| LastWord::fast(target, word.to_word())),
             ..Remains::default()
         });
     }
@@ -324,10 +324,15 @@ impl Receiver {
         Ok(None)
     }
 
+    /// A task waits for a record: its sender may wait for the memory of one that is kept.
+    pub(crate) fn will_wake_when_released(&self, waker: &Waker) {
+        self.keeping.will_wake_when_released(waker);
+    }
+
     /// The interest of a task that found no record.
     pub(crate) fn interest(&self) -> Interest {
-        // A kept record may be dropped without news, and so may there be room for credit.
-        match !self.keeping.is_empty() || self.owes_credit() {
+        // There may be room for credit without news.
+        match self.owes_credit() {
             true => Interest::Anything,
             false => Interest::Arrivals(self.class, None),
         }

@@ -200,6 +200,51 @@ pub(crate) fn a_dropped_call_is_told_and_so_is_the_end(world: &World) {
     ]);
 }
 
+/// More answers than link and work queue hold, given by a service that ends at once.
+pub(crate) fn answers_that_were_accepted_come_before_the_end(world: &World) {
+    const CALLS: usize = 400;
+    let options = ServiceOptions {
+        outstanding: CALLS as u16,
+        ..ServiceOptions::default()
+    };
+    world.run(&[
+        &|peer| {
+            let mut service = service(peer, options);
+            let mut held = Vec::new();
+            while held.len() < CALLS {
+                held.push(peer.receive("a call", |_, wait| {
+                    Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
+                }));
+            }
+            peer.with(|_| {
+                for (number, call) in held.into_iter().enumerate() {
+                    let answer = pattern(number as u64, 100);
+                    assert_eq!(service.reply(call, &answer), Ok(Answered::Sent));
+                }
+                drop(service);
+            });
+            peer.until("all to be sent", |manager, wait| {
+                manager.flush(wait).unwrap().then_some(())
+            });
+            peer.get("taken");
+        },
+        &|peer| {
+            let mut client = client(peer);
+            let calls: Vec<_> = (0..CALLS).map(|_| start(peer, &mut client, b"?")).collect();
+            for (number, call) in calls.iter().enumerate() {
+                let reply = finish(peer, &mut client, call).unwrap();
+                assert_eq!(reply, pattern(number as u64, 100));
+            }
+            peer.until("the end", |_, wait| match client.call(b"again", wait) {
+                Err(CallError::Dismissed { .. }) => Some(()),
+                Err(CallError::TimedOut { .. }) => None,
+                other => panic!("{other:?}"),
+            });
+            peer.put("taken", &[]);
+        },
+    ]);
+}
+
 pub(crate) fn a_dismissed_client_is_told_and_others_are_served(world: &World) {
     let asks: &(dyn Fn(&mut Peer) + Sync) = &|peer| {
         let mut client = client(peer);

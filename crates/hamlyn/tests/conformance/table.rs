@@ -92,6 +92,7 @@ macro_rules! everything {
             services::calls_are_answered_in_any_order
             services::a_call_that_is_given_up_costs_no_place
             services::a_dropped_call_is_told_and_so_is_the_end
+            services::answers_that_were_accepted_come_before_the_end
             services::a_dismissed_client_is_told_and_others_are_served
             services::requests_and_replies_of_every_size
             services::lanes_of_clients_that_left_are_given_again

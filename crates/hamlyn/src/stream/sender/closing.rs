@@ -68,11 +68,7 @@ impl Sender {
         }
         let mut target = self.control;
         target.set_metadata_index(CLOSE);
-        Some(LastWord {
-            target,
-            metadata: place.to_bytes().to_vec(),
-            word: 0,
-        })
+        Some(LastWord::new(target, place.to_bytes().to_vec()))
     }
 
     /// Whether no record is sent in part only.
