@@ -465,3 +465,37 @@ fn a_fence_to_a_program_that_took_nothing_names_it() {
     let fenced = outbox.fence(LONG);
     assert!(matches!(fenced, Err(FenceError::PeerLost(_))), "{fenced:?}");
 }
+
+/// The word that it has closed lies behind much else when the end of its link is heard.
+#[test]
+fn a_receiver_that_closes_and_ends_is_not_called_lost() {
+    const OTHERS: usize = 200;
+    for strategy in Strategy::ALL {
+        for rounds in 0..10 {
+            let namespace = namespace();
+            let options = ManagerOptions {
+                strategy,
+                ..ManagerOptions::default()
+            };
+            let host = Options::default().in_namespace(&namespace);
+            let here = hamlyn::open_with(host, options).unwrap();
+            let there = open(&namespace);
+            let mut receiver = Receiver::new(&there, StreamOptions::default()).unwrap();
+            let mut sender = Sender::grow(&here, &receiver.make_seed(), LONG).unwrap();
+            for number in 0..=rounds {
+                sender.send(&[number], LONG).unwrap();
+                assert_eq!(take(&mut receiver), [number]);
+            }
+            let tags = tagged_write::Receiver::new(&here, 64, OTHERS).unwrap();
+            let others = tagged_write::Sender::grow(&there, &tags.ticket(), LONG).unwrap();
+            for _ in 0..OTHERS {
+                let _ = others.send(0, b"beside", 1, Wait::Poll);
+            }
+            drop(receiver);
+            assert!(there.flush(LONG).unwrap());
+            drop(there);
+            let ended = until("the end", || sender.send(b"more", Wait::millis(1)).err());
+            assert_eq!(ended, SendError::ClosedByReceiver, "{strategy:?}");
+        }
+    }
+}
