@@ -39,6 +39,17 @@ const KEYS_REMEMBERED: usize = 8;
 const PACKETS_PER_GUESS: u64 = 1024;
 
 impl<R: ReceiveEnd> RxLink<R> {
+    /// True if there is nothing to take from it, nor to do about it but to return room, which is
+    /// done.
+    #[inline]
+    pub(crate) fn is_silent(&mut self) -> bool {
+        if self.lost.is_some() || self.end.is_pending() {
+            return false;
+        }
+        self.end.return_arena_credit();
+        true
+    }
+
     /// Accounts for a wrong key; how many count by now.
     #[cold]
     pub(crate) fn guessed(&mut self, key: Key) -> u32 {
