@@ -5,8 +5,10 @@
 //! connection. Each holds its lock while it protects or unprotects the frames at hand, and none
 //! sleeps meanwhile.
 
+mod ending;
 mod fencing;
 mod receive_queue;
+mod receiving;
 mod run;
 mod sending;
 
@@ -19,7 +21,7 @@ use hamlyn_engine::limits::CHANNELS_MAX;
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::point::Point;
-use hamlyn_engine::transport::{Association, CloseReason, Incoming, NackReason, Return};
+use hamlyn_engine::transport::{Association, CloseReason, Return};
 
 pub(super) use receive_queue::ReceivedBatch;
 use receive_queue::{ReceivedFrame, Spare};
@@ -33,9 +35,8 @@ use super::{UdpEndpoint, lock};
 use crate::Refused;
 use crate::trace::Tap;
 use crate::udp::DATAGRAM_BYTES_MAX;
-use crate::udp::batch::{BATCH_DATAGRAMS, Batch, Datagram, Inbox};
-use crate::udp::datagram_socket::{ConnectionStep, DatagramSocket};
-use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES, association_of};
+use crate::udp::batch::{BATCH_DATAGRAMS, Batch};
+use crate::udp::datagram_socket::DatagramSocket;
 use crate::udp::protection::{RxProtection, TxProtection};
 use crate::udp::socket::Socket;
 
@@ -50,11 +51,6 @@ const SHARE_BYTES: usize = 64 << 10;
 const HELD_NS: u64 = 10_000;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
-/// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer
-/// says nothing. Linux sends six of them to a host at once, and then one in a second.
-const UNREACHABLE_REPORTS_MAX: u32 = 8;
-/// How long the peer must have said nothing for that.
-const UNREACHABLE_NS: u64 = 300_000_000;
 /// Packets that came back and are kept; of more, the oldest are forgotten and counted.
 pub(super) const RETURNED_MAX: usize = 1_024;
 
@@ -111,9 +107,6 @@ pub struct Connection<S = Socket> {
     /// It ended here, and until then says so to whatever comes; 0 if it says nothing more.
     forget_ns: AtomicU64,
 }
-
-/// For how long one that ended here says so: its peer asks, if it is silent, each two seconds.
-const LINGER_NS: u64 = 5_000_000_000;
 
 struct State<S> {
     number: u32,
@@ -254,29 +247,6 @@ impl<S: DatagramSocket> Connection<S> {
         self.datagram_bytes
     }
 
-    /// How the link ended, if it has.
-    pub fn end(&self) -> Option<CloseReason> {
-        self.end.get().copied()
-    }
-
-    /// Delivers the frames in flight if the peer answers; then tells the peer that the link is
-    /// closed.
-    pub fn close(&self) {
-        let mut state = lock(&self.state);
-        state.is_closing = true;
-        self.held.store(false, Ordering::Release);
-        let received_ns = state.received_ns;
-        while let Some(batch) = state.receive_queue.pop_front() {
-            self.queued_bytes
-                .fetch_sub(batch.packet_bytes(), Ordering::Relaxed);
-            state.nack(received_ns, batch);
-        }
-        self.waiting.store(0, Ordering::Release);
-        // The next poll does the rest.
-        self.set_deadline(0);
-        self.timers.note_change();
-    }
-
     /// Has the link looked after at that time, at the latest, if the endpoint is polled then.
     pub(super) fn set_deadline(&self, deadline_ns: u64) {
         // Sequentially consistent: either this sees that the link is armed for later, or who
@@ -286,37 +256,10 @@ impl<S: DatagramSocket> Connection<S> {
         self.timers.arm(place, &self.armed, deadline_ns);
     }
 
-    /// The peer has given the link up without a word that came: it asks for another.
-    pub fn abort(&self, endpoint: &UdpEndpoint<S>) {
-        let mut state = lock(&self.state);
-        state.association.fail(CloseReason::ClosedByPeer);
-        self.leave(&mut state, endpoint, endpoint.now_ns());
-    }
-
     /// When the peer was heard last, or when the link began, in nanoseconds of the endpoint's
     /// clock.
     pub fn received_ns(&self) -> u64 {
         lock(&self.state).received_ns
-    }
-
-    /// True if it has ended, and nobody has it.
-    pub(super) fn is_over(&self) -> bool {
-        self.end().is_some() && !self.is_held()
-    }
-
-    /// True if it is over, and still says so to a peer that has not heard it.
-    pub(super) fn lingers(&self, now_ns: u64) -> bool {
-        now_ns < self.forget_ns.load(Ordering::Relaxed)
-    }
-
-    /// True if it was one of those that linger.
-    pub(super) fn has_lingered(&self) -> bool {
-        self.forget_ns.load(Ordering::Relaxed) != 0
-    }
-
-    /// Whether somebody has the link.
-    pub(super) fn is_held(&self) -> bool {
-        self.held.load(Ordering::Acquire)
     }
 
     /// Whether frames wait to be taken.
@@ -384,54 +327,6 @@ impl<S: DatagramSocket> Connection<S> {
         given
     }
 
-    /// The frames that wait for longest, all that came with them.
-    pub(super) fn next_batch(&self) -> Option<ReceivedBatch> {
-        if !self.has_frames() {
-            return None;
-        }
-        let mut state = lock(&self.state);
-        let batch = state.receive_queue.pop_front();
-        let bytes = batch.as_ref().map_or(0, ReceivedBatch::packet_bytes);
-        state.waiting_bytes -= bytes;
-        self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.waiting
-            .store(state.receive_queue.len(), Ordering::Release);
-        batch
-    }
-
-    /// All packets of these frames were received. Frames that came together are acknowledged
-    /// together.
-    pub(super) fn taken(&self, endpoint: &UdpEndpoint<S>, mut batch: ReceivedBatch) {
-        let mut state = lock(&self.state);
-        // Their acknowledgements are due no later than if the frames had been received at once.
-        let received_ns = state.received_ns;
-        state.take(received_ns, &mut batch);
-        state.spare.put(batch);
-        let due_ns = state
-            .association
-            .acknowledgement_due_ns()
-            .unwrap_or(u64::MAX);
-        if due_ns <= received_ns {
-            self.run_timers_locked(&mut state, endpoint, endpoint.now_ns());
-        } else if due_ns < self.deadline_ns() {
-            // Nothing else has changed.
-            self.request_wakeup(endpoint, due_ns);
-        }
-    }
-
-    /// Acknowledges received frames as soon as possible.
-    pub(super) fn acknowledge(&self, endpoint: &UdpEndpoint<S>) {
-        self.run_timers(endpoint, endpoint.now_ns());
-    }
-
-    /// Nobody takes the rest of these frames.
-    pub(super) fn nack(&self, mut batch: ReceivedBatch) {
-        let mut state = lock(&self.state);
-        let received_ns = state.received_ns;
-        state.take(received_ns, &mut batch);
-        state.nack(received_ns, batch);
-    }
-
     /// Sends everything that is due.
     pub(super) fn run_timers(&self, endpoint: &UdpEndpoint<S>, now_ns: u64) {
         let mut state = lock(&self.state);
@@ -451,124 +346,6 @@ impl<S: DatagramSocket> Connection<S> {
             state.pump(endpoint, now_ns);
             self.leave(state, endpoint, now_ns);
         }
-    }
-
-    /// Takes in the next datagram of the inbox, which is for this connection, and those after it as
-    /// long as they are, too; and sends what is to be sent then. Whether there is something to be
-    /// taken.
-    pub(super) fn take_in(
-        &self,
-        endpoint: &UdpEndpoint<S>,
-        now_ns: u64,
-        late_ns: u64,
-        inbox: &mut Inbox,
-    ) -> bool {
-        let mut state = lock(&self.state);
-        let state = &mut *state;
-        state.share_bytes =
-            share_bytes(self.queued_bytes.load(Ordering::Relaxed)).min(endpoint.waiting_bytes_max);
-        while let Some(datagram) = inbox.next() {
-            state.take_in(endpoint, now_ns, late_ns, datagram);
-            if inbox.peek().and_then(association_of) != Some(self.number) {
-                break;
-            }
-        }
-        let came = !state.fresh.is_empty();
-        if came {
-            let batch = state.spare.keep(&mut state.fresh, inbox);
-            self.queued_bytes
-                .fetch_add(batch.packet_bytes(), Ordering::Relaxed);
-            state.receive_queue.push_back(batch);
-            self.waiting
-                .store(state.receive_queue.len(), Ordering::Release);
-            self.announcer.announce();
-        }
-        // If full frames wait for more, nothing is due yet: the sender that fills these frames
-        // sends them soon, with the acknowledgements.
-        state.follow(now_ns);
-        let due_ns = state.due_ns();
-        if due_ns <= now_ns || state.is_closing {
-            self.run_timers_locked(state, endpoint, now_ns);
-        } else {
-            self.leave_until(state, endpoint, now_ns, due_ns);
-        }
-        came
-    }
-
-    /// To be called before the lock is given back.
-    fn leave(&self, state: &mut State<S>, endpoint: &UdpEndpoint<S>, now_ns: u64) {
-        state.follow(now_ns);
-        let due_ns = state.due_ns();
-        self.leave_until(state, endpoint, now_ns, due_ns);
-    }
-
-    /// As [`Connection::leave`], if frames are as long as the paths carry, and it is known when it
-    /// wants to be looked after.
-    fn leave_until(
-        &self,
-        state: &mut State<S>,
-        endpoint: &UdpEndpoint<S>,
-        now_ns: u64,
-        due_ns: u64,
-    ) {
-        if let Some(close_reason) = state.association.close_reason() {
-            S::observe(self.number, || ConnectionStep::Ended(close_reason));
-        }
-        while let Some(returned) = state.association.next_return() {
-            S::observe(self.number, || ConnectionStep::Returned(returned));
-            if state.returned.len() == RETURNED_MAX {
-                state.returned.pop_front();
-                state.forgotten += 1;
-            }
-            let back = (returned.header, returned.reason);
-            if let Return::Ended(_) = back.1 {
-                state.has_lost = true;
-            } else {
-                state.refused.packets += 1;
-                state.refused.last = Some(back);
-            }
-            state.returned.push_back(back);
-            endpoint.signal();
-        }
-        // After what came back, which an answered fence must know of.
-        if state.answer_fence() {
-            endpoint.signal();
-        }
-        let payload_max_bytes = state.association.payload_max_bytes();
-        self.payload_max_bytes
-            .store(payload_max_bytes, Ordering::Relaxed);
-        if !self.has_room.load(Ordering::Relaxed) && state.association.has_room() {
-            self.has_room.store(true, Ordering::Relaxed);
-            endpoint.signal();
-        }
-        if state.unreachable_reports >= UNREACHABLE_REPORTS_MAX
-            && now_ns.saturating_sub(state.received_ns) > UNREACHABLE_NS
-        {
-            state.association.fail(CloseReason::PeerDead);
-        }
-        if let Some(close_reason) = state.association.close_reason()
-            && self.end().is_none()
-        {
-            if close_reason == CloseReason::Closed && endpoint.admits_lingering() {
-                let forget_ns = now_ns.saturating_add(LINGER_NS);
-                self.forget_ns.store(forget_ns, Ordering::Relaxed);
-                state.spare.give_back();
-                state.association.give_back();
-            }
-            // Last, as it may be forgotten then.
-            let _ = self.end.set(close_reason);
-            self.timers.note_change();
-            endpoint.report_end();
-        }
-        let mut due_ns = due_ns;
-        if state.is_closing && self.end().is_some() {
-            let forget_ns = self.forget_ns.load(Ordering::Relaxed);
-            if forget_ns <= now_ns {
-                self.timers.note_change();
-            }
-            due_ns = due_ns.min(forget_ns.max(now_ns));
-        }
-        self.request_wakeup(endpoint, due_ns);
     }
 
     fn request_wakeup(&self, endpoint: &UdpEndpoint<S>, due_ns: u64) {
@@ -642,72 +419,6 @@ impl<S: DatagramSocket> State<S> {
             due_ns = self.full_ns + FULL_NS;
         }
         due_ns
-    }
-
-    /// A datagram has come.
-    fn take_in(
-        &mut self,
-        endpoint: &UdpEndpoint<S>,
-        now_ns: u64,
-        late_ns: u64,
-        datagram: Datagram<'_>,
-    ) {
-        let datagram_bytes = datagram.bytes.len();
-        let Ok(opened) = self.rx_protection.unprotect(datagram.bytes) else {
-            return;
-        };
-        self.received_ns = now_ns;
-        (self.unreachable_reports, self.answered) = (0, self.tx_protection.packets());
-        let (path, plain) = (opened.path, opened.frame);
-        match opened.kind {
-            Kind::Data => {}
-            Kind::Probe => return self.probing.came(path, plain, datagram_bytes),
-            Kind::ProbeAnswer => return self.probing.answered(now_ns, path, plain),
-            _ => return,
-        }
-        if let Some(tap) = &self.tap {
-            let to = self.own_address(endpoint, path);
-            tap.came(path, datagram.source.unwrap_or(to), to, plain);
-        }
-        S::observe(self.number, || ConnectionStep::Came(plain));
-        let association = &mut self.association;
-        let incoming = association.take_delayed_frame(now_ns, late_ns, path, plain);
-        let Incoming::Packets(token) = incoming else {
-            return;
-        };
-        if self.is_closing || self.waiting_bytes >= self.share_bytes {
-            let why = match self.is_closing {
-                true => NackReason::Leaving,
-                false => NackReason::NoRoom,
-            };
-            self.association.nack(now_ns, token, why);
-            return;
-        }
-        S::observe(self.number, || ConnectionStep::Queued {
-            channel: token.channel(),
-            sequence: token.sequence(),
-        });
-        let received = ReceivedFrame::new(token, datagram.at + PACKET_HEADER_BYTES);
-        self.waiting_bytes += received.packet_bytes();
-        self.fresh.push(received);
-    }
-
-    /// The interface has seen all packets of those frames that were read to their end.
-    fn take(&mut self, now_ns: u64, batch: &mut ReceivedBatch) {
-        batch.take_through(|token, refusals| {
-            for &(_, index, refusal) in refusals {
-                self.association.refused(&token, index, refusal);
-            }
-            self.association.taken(now_ns, token);
-        });
-    }
-
-    /// Nobody takes these frames, as far as they were not taken yet.
-    fn nack(&mut self, received_ns: u64, batch: ReceivedBatch) {
-        for token in batch.into_tokens() {
-            let nobody = NackReason::Leaving;
-            self.association.nack(received_ns, token, nobody);
-        }
     }
 }
 
