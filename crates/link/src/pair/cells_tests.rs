@@ -14,6 +14,10 @@ use super::tests::{Side, logs_at_once, pair, pair_of, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{Packet, bytes, header, receive};
 use crate::short_cell::{self, cells_of};
+use crate::{LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
+use hamlyn_engine::memory::Part;
+use hamlyn_engine::packet::{Header, Short};
+use hamlyn_ring::area::Area;
 
 /// How a packet is sent, or received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

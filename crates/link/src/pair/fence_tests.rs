@@ -6,6 +6,12 @@ use proptest::prelude::*;
 use super::tests::{Side, pair, rings, send};
 use super::*;
 use crate::carrier::tests::{header, receive};
+use crate::{LinkFault, ReceiveEnd, TransmitEnd};
+use hamlyn_engine::memory::{Part, Unsent};
+use hamlyn_engine::packet::Header;
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Takes the next packet and refuses it for that reason, or not. Whether there was one.
 fn refusal_of(side: &mut Side, refusal: Option<Refusal>) -> bool {

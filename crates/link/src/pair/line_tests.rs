@@ -13,6 +13,9 @@ use proptest::prelude::*;
 use super::tests::{Side, logs_at_once, pair, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{bytes, header, receive};
+use crate::{LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
+use hamlyn_engine::memory::{Part, Unsent};
+use hamlyn_engine::packet::{Header, Short};
 
 /// A short packet of that length with that number as its metadata.
 fn short(number: u64, length: usize) -> Short {

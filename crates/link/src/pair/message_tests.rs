@@ -12,6 +12,9 @@ use proptest::prelude::*;
 use super::tests::{Side, logs_at_once, pair, pair_of, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{bytes, header};
+use crate::{LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
+use hamlyn_engine::memory::Part;
+use hamlyn_engine::packet::{Header, PortAddress};
 
 type Message = (Header, Vec<u8>);
 

@@ -14,6 +14,8 @@ use hamlyn_ring::shared::Access;
 
 use super::*;
 use crate::carrier::tests::{Packet, bytes, carries_everything, header, receive};
+use crate::{LinkFault, ReceiveEnd, TransmitEnd};
+use hamlyn_engine::memory::{Part, Unsent};
 
 /// One side of a link, and what its peer can do to it.
 pub(super) struct Side {
