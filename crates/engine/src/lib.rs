@@ -37,6 +37,8 @@ pub mod receive;
 mod receive_messages;
 pub mod receive_observer;
 mod receive_operations;
+mod receive_short;
+mod receive_slots;
 mod received;
 pub mod refusal;
 mod responder;

@@ -3,27 +3,20 @@
 //!
 //! Reception never waits for anything: not for transmission, and not for the application.
 
-use core::ops::Range;
-
 pub use crate::awaited::Awaited;
 use crate::entry_access::EntryAccess;
-use crate::grant::{GrantId, GrantRefused, Holder};
-use crate::key::Key;
 use crate::limits::{FAST_INDEX, QUEUES_MAX, USER_METADATA_BYTES};
-use crate::memory::{Area, Denied, LinkId, Payload, Window};
-use crate::metadata::MetadataEntry;
-use crate::notification::{
-    Notification, NotificationReader, NotificationWriter, QueueError, queue,
-};
-use crate::packet::{Flags, Header, Kind, ShortInPlace, SlotName};
+use crate::memory::{Area, Denied, LinkId, Payload};
+use crate::notification::{Notification, NotificationWriter};
+use crate::packet::{Flags, Header, Kind};
 use crate::point::Point;
 use crate::port::PortTable;
-use crate::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange, Unobserved};
+use crate::receive_observer::{ReceiveEvent, ReceiveObserver, Unobserved};
 use crate::received::NoDeposit;
 pub use crate::received::{Received, ShortReceived};
 use crate::refusal::{Refusal, Refusals};
 use crate::responder::Responder;
-use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
+use crate::slot::{Mode, QueueId, Rights, SlotTable};
 use crate::table::Table;
 
 /// Above it are the queues of ports ([`crate::port::queue_of`]).
@@ -50,14 +43,14 @@ enum ReceiveEnable {
 pub struct Receiver<A: Area, O = Unobserved> {
     pub(crate) slots: SlotTable<A>,
     pub(crate) ports: PortTable,
-    queues: Table<NotificationWriter>,
+    pub(crate) queues: Table<NotificationWriter>,
     pub(crate) refusals: Refusals,
     /// Notifications put into queues, all together.
     pub(crate) announced: u64,
     receive_enable: ReceiveEnable,
     handshake_period_ns: Option<u64>,
     handshake_ns: u64,
-    grants_made: u64,
+    pub(crate) grants_made: u64,
     /// What one-sided operations are answered.
     pub(crate) responder: Responder,
     pub(crate) observer: O,
@@ -101,22 +94,6 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         }
     }
 
-    /// Makes a change of a slot, and tells who watches.
-    fn change_slot<R>(
-        &mut self,
-        name: SlotName,
-        change: SlotChange,
-        make: impl FnOnce(&mut SlotTable<A>) -> Result<R, SlotError>,
-    ) -> Result<R, SlotError> {
-        let made = make(&mut self.slots);
-        self.tell(|| ReceiveEvent::SlotChanged {
-            name,
-            change,
-            was_open: made.is_ok(),
-        });
-        made
-    }
-
     /// The host is ready: packets are let in from now on.
     pub fn set_up(&mut self, now_ns: u64) {
         self.set_receive_enable(ReceiveEnable::Open);
@@ -146,122 +123,6 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         let is_open = receive_enable == ReceiveEnable::Open;
         self.slots.set_receive_enable(is_open);
         self.tell(|| ReceiveEvent::Enabled(is_open));
-    }
-
-    /// Opens a notification queue of at least `entries` entries. Allocates.
-    pub fn open_queue(
-        &mut self,
-        entries: usize,
-    ) -> Result<(QueueId, NotificationReader), QueueError> {
-        let (writer, reader) = queue(entries)?;
-        let name = self.queues.insert(writer).ok_or(QueueError::TooMany)?;
-        Ok((QueueId::new(name), reader))
-    }
-
-    /// Closes a queue. Slots that still name it announce nothing any more.
-    pub fn close_queue(&mut self, queue: QueueId) {
-        self.queues.remove(queue.name());
-    }
-
-    /// Opens a slot (`Hamlyn 2.2`). Allocates.
-    pub fn open_slot(&mut self, options: SlotOptions<A>) -> Result<SlotName, SlotError> {
-        if let Some(queue) = options.queue
-            && !self.queues.contains(queue.name())
-        {
-            return Err(SlotError::NoSuchQueue);
-        }
-        let told = O::LISTENS.then(|| options.clone());
-        let name = self.slots.open(options)?;
-        if let Some(options) = told {
-            self.tell(|| ReceiveEvent::SlotOpened { name, options });
-        }
-        Ok(name)
-    }
-
-    /// Closes a slot: its name will never be good again.
-    pub fn close_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
-        self.change_slot(name, SlotChange::Closed, |slots| slots.close(name))
-    }
-
-    /// Changes a slot's key; messages with the old one are refused. Undoes a revocation.
-    pub fn rekey_slot(&mut self, name: SlotName, key: Key) -> Result<(), SlotError> {
-        self.change_slot(name, SlotChange::Rekeyed(key), |slots| {
-            slots.change(name, |slot| {
-                slot.key = key;
-                slot.revoked = false;
-            })
-        })
-    }
-
-    /// Refuses all messages to the slot until it is re-keyed.
-    pub fn revoke_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
-        self.change_slot(name, SlotChange::Revoked, |slots| {
-            slots.change(name, |slot| slot.revoked = true)
-        })
-    }
-
-    /// Notes that others map that range of the slot, and which of them may store there. Allocates.
-    pub fn grant(
-        &mut self,
-        name: SlotName,
-        range: Range<u64>,
-        holder: Holder,
-    ) -> Result<GrantId, GrantRefused> {
-        let slot = self
-            .slots
-            .get_mut(name)
-            .ok_or(GrantRefused::NotOpen(name))?;
-        if slot.mode != Mode::Normal {
-            return Err(GrantRefused::Paranoid(name));
-        }
-        let serial = self.grants_made;
-        slot.grants
-            .add(slot.length_bytes, range.clone(), holder, serial)?;
-        self.grants_made += 1;
-        let grant = GrantId { slot: name, serial };
-        self.tell(|| ReceiveEvent::Granted {
-            grant,
-            slot: name,
-            range,
-            holder,
-        });
-        Ok(grant)
-    }
-
-    /// The area of a slot, and where in it the slot begins.
-    pub fn slot_place(&self, name: SlotName) -> Result<(&A, u64), SlotError> {
-        let slot = self
-            .slots
-            .named(name)
-            .map_err(|_| SlotError::NotOpen(name))?;
-        Ok((&slot.area, slot.base))
-    }
-
-    /// Ends a grant: placed packets that come from now on are refused. False if it had ended,
-    /// with its slot or by itself.
-    pub fn end_grant(&mut self, grant: GrantId) -> bool {
-        self.tell(|| ReceiveEvent::GrantEnded(grant));
-        self.slots
-            .get_mut(grant.slot)
-            .is_some_and(|slot| slot.grants.end(grant.serial))
-    }
-
-    /// Ends all grants to a peer that is gone.
-    pub fn end_grants_of(&mut self, peer: LinkId) {
-        self.tell(|| ReceiveEvent::GrantsEndedOf(peer));
-        for slot in self.slots.iter_mut() {
-            slot.grants.end_all_of(peer);
-        }
-    }
-
-    /// What is known of a slot.
-    pub fn slot_info(&self, name: SlotName) -> Result<SlotInfo, SlotError> {
-        self.slots.info(name)
-    }
-
-    /// Number of slots open.
-    pub fn slots_open(&self) -> usize {
-        self.slots.open_count()
     }
 
     /// Packets refused by this interface, by reason.
@@ -350,116 +211,6 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             });
         }
         reception
-    }
-
-    /// The fast path, for a short packet that is announced in the empty queue `waiting`: in fast
-    /// mode to a slot whose key alone decides, or with a word of metadata to an entry of a
-    /// `paranoid_one_shot` slot. Nothing for any other packet, and for one that is refused: the
-    /// call has had no effect, and [`Receiver::receive`] must decide.
-    ///
-    /// An application that awaits a message to one entry, and knows what it has permitted there,
-    /// gives that and the entry as `awaited`; then only whether it is armed is looked up, and a
-    /// packet to another entry is left.
-    #[inline(always)]
-    pub fn receive_short<P: ShortInPlace>(
-        &mut self,
-        short: &P,
-        waiting: QueueId,
-        awaited: Option<(&Awaited, &MetadataEntry)>,
-    ) -> Option<ShortReceived> {
-        self.tell(|| ReceiveEvent::CameShort {
-            short: short.copied(),
-            waiting,
-            is_awaited: awaited.is_some(),
-        });
-        let received = self.take_short(short, waiting, awaited);
-        self.tell(|| ReceiveEvent::DoneShort(received));
-        received
-    }
-
-    /// See [`Receiver::receive_short`].
-    #[inline(always)]
-    fn take_short<P: ShortInPlace>(
-        &mut self,
-        short: &P,
-        waiting: QueueId,
-        awaited: Option<(&Awaited, &MetadataEntry)>,
-    ) -> Option<ShortReceived> {
-        let to = short.to();
-        // Each field is read once.
-        let (key, offset, length_bytes) = (short.key(), short.offset(), short.length_bytes());
-        if !P::HAS_METADATA {
-            let fast_slot = self.slots.fast_slot(to)?;
-            if fast_slot.key != key
-                || fast_slot.queue != Some(waiting)
-                || !fast_slot.window.write_short(offset, short)
-            {
-                return None;
-            }
-            let word = short.word();
-            pass_short(short, length_bytes);
-            return Some(ShortReceived {
-                to,
-                word,
-                metadata: 0,
-                offset: 0,
-                length_bytes: 0,
-            });
-        }
-        if let Some((awaited, _)) = awaited
-            && !awaited.permits(to, key, offset, length_bytes)
-        {
-            return None;
-        }
-        let slot = self.slots.named(to.slot()).ok()?;
-        if slot.one_shot_queue != Some(waiting) {
-            return None;
-        }
-        // All limits of an awaited message lie in one piece of the area, so the piece of the data
-        // is all that changes hands. The slot fits its area and the data fit the slot, so nothing
-        // overflows.
-        let at = slot.base.wrapping_add(offset);
-        let (entry, low, high, word) = match awaited {
-            Some((awaited, entry)) => {
-                debug_assert!(awaited.is_permitted(slot, entry));
-                // What is permitted may lie beyond the slot, which is for this to find.
-                if offset + length_bytes as u64 > slot.length_bytes || !entry.is_armed() {
-                    return None;
-                }
-                // One piece changes hands: the one with the data.
-                if length_bytes == 0 {
-                    return None;
-                }
-                (entry, at, at + length_bytes as u64, 0)
-            }
-            None => {
-                let entry = slot.metadata.as_ref()?.named(to.metadata_index())?;
-                let (low, high) = entry.admit_once(key, offset, length_bytes as u64)?;
-                if high > slot.length_bytes {
-                    return None;
-                }
-                let (low, high) = (slot.base + low, slot.base + high);
-                (entry, low, high, entry.receive_class())
-            }
-        };
-        if !slot.area.complete_with_short(at, short, low, high) {
-            return None;
-        }
-        let metadata = short.word();
-        entry.store_metadata_word(metadata, size_of_val(&metadata));
-        if awaited.is_none() {
-            entry.set_landed(offset, length_bytes as u32);
-        }
-        pass_short(short, length_bytes);
-        // Last: from then on the application may give the place and the entry away again.
-        entry.spend();
-        Some(ShortReceived {
-            to,
-            word,
-            metadata,
-            offset,
-            length_bytes,
-        })
     }
 
     /// A packet is no deposit that may come in: perhaps it is a request, or a message to a port.
@@ -653,18 +404,4 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         }
         Ok(Received::Complete)
     }
-}
-
-/// Passes what was done for a packet that came the fast path.
-#[inline(always)]
-fn pass_short<P: ShortInPlace>(short: &P, length_bytes: usize) {
-    short.passes(Point::HeaderRead);
-    short.passes(Point::SlotRead);
-    short.passes(Point::KeyChecked);
-    if P::HAS_METADATA {
-        short.passes(Point::EntryRead);
-        short.passes(Point::MetadataStored(size_of::<u64>() as u32));
-    }
-    short.passes(Point::Deposited(length_bytes as u32));
-    short.passes(Point::Notified);
 }

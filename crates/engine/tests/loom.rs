@@ -54,6 +54,10 @@ mod receive_messages;
 mod receive_observer;
 #[path = "../src/receive_operations.rs"]
 mod receive_operations;
+#[path = "../src/receive_short.rs"]
+mod receive_short;
+#[path = "../src/receive_slots.rs"]
+mod receive_slots;
 #[path = "../src/received.rs"]
 mod received;
 #[path = "../src/refusal.rs"]
