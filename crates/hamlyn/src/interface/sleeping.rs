@@ -1,5 +1,8 @@
-//! Threads and event loops go to sleep at an interface, and are woken ([`super::sleepers`]).
+//! Threads and event loops wait at an interface: they poll for a while, sleep, and are woken
+//! ([`super::sleepers`]).
 
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hamlyn_host::sharing::await_readable;
@@ -7,6 +10,8 @@ use hamlyn_host::{Driver, Host, HostError};
 
 use super::Interface;
 use super::sleepers::Joined;
+use crate::half::Half;
+use crate::wait::{Wait, WaitStep, Waiting};
 
 /// How long to sleep elsewhere while others that were woken have not returned.
 const NAP: Duration = Duration::from_millis(1);
@@ -180,5 +185,194 @@ impl<H: Host> Interface<H> {
     pub(crate) fn span_until(&self, deadline_ns: Option<u64>) -> Option<Duration> {
         let now_ns = self.host.now_ns();
         deadline_ns.map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(now_ns)))
+    }
+
+    /// What is left of a wait.
+    pub(crate) fn left(&self, waiting: &mut Waiting) -> Wait {
+        waiting.left(|| self.host.now_ns())
+    }
+
+    /// What to do next in a wait. If that is to look again, what is to be done before is done.
+    #[inline]
+    pub(crate) fn step(&mut self, waiting: &mut Waiting) -> WaitStep {
+        let next = waiting.next(&self.adaptive_spin, || self.host.now_ns());
+        match next {
+            WaitStep::Spin => {
+                if !waiting.is_eager() {
+                    self.host.relax(false);
+                }
+                if let Half::Own(inbound) = &mut self.inbound {
+                    inbound.peek();
+                }
+            }
+            WaitStep::Yield => {
+                self.host.relax(true);
+                waiting.resumed(&mut self.adaptive_spin, self.host.now_ns());
+            }
+            WaitStep::Stop | WaitStep::Sleep(_) => {}
+        }
+        next
+    }
+
+    /// What to do next in a wait that lets others have the interface meanwhile.
+    pub(crate) fn next_step(&mut self, waiting: &mut Waiting) -> WaitStep {
+        waiting.next(&self.adaptive_spin, || self.host.now_ns())
+    }
+
+    /// After [`WaitStep::Yield`].
+    pub(crate) fn resumed(&mut self, waiting: &mut Waiting) {
+        waiting.resumed(&mut self.adaptive_spin, self.host.now_ns());
+    }
+
+    /// Begins a sleep if nothing has happened since the activity was `before`, which was before the
+    /// caller last looked at what it waits for: the network processor may have filled a queue
+    /// since. Until when to sleep; nothing if there is something to look at.
+    #[cold]
+    pub(crate) fn begin_sleep(
+        &mut self,
+        before: u64,
+        deadline_ns: Option<u64>,
+    ) -> Option<Option<u64>> {
+        self.prepare_wait();
+        // All that was sent while we were awake can be seen by now: look once more. What that look
+        // changes, the caller has not seen yet.
+        self.poll();
+        let until_ns = self.until(deadline_ns);
+        let is_quiet = self.activity() == before && !self.is_asked() && !self.credit_came();
+        is_quiet.then_some(until_ns)
+    }
+
+    /// Whether it waited for longer than polling is worth while.
+    pub(crate) fn has_waited_long(&self, waiting: &Waiting) -> bool {
+        self.adaptive_spin
+            .is_long(waiting.waited_ns(self.host.now_ns()), self.host.spin_ns())
+    }
+
+    /// A wait came to sleeping, and what it waited for may have come.
+    pub(crate) fn learn(&mut self, waiting: &Waiting) {
+        let waited_ns = waiting.waited_ns(self.host.now_ns());
+        self.adaptive_spin.slept(waited_ns, self.host.spin_ns());
+    }
+
+    /// The sleep of a thread that has the interface to itself.
+    pub(crate) fn sleep_here(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        if let Some(driver) = &mut self.driver {
+            return driver.sleep(deadline_ns);
+        }
+        match &self.processor {
+            Some(processor) => processor.exchange.waiter.wait(deadline_ns),
+            None => Ok(()),
+        }
+    }
+
+    /// The network processor, if there is one, is to be attentive: this thread is about to sleep.
+    pub(crate) fn leave_to_processor(&self) -> Result<(), HostError> {
+        let Some(processor) = &self.processor else {
+            return Ok(());
+        };
+        if let Some(failure) = processor.exchange.failure() {
+            return Err(failure);
+        }
+        processor.take_over();
+        Ok(())
+    }
+
+    /// Ends a sleep of another thread at [`Interface::descriptor`].
+    pub(crate) fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        match (&self.driver, &self.processor) {
+            (Some(driver), _) => driver.waker(),
+            (_, Some(processor)) => {
+                let exchange = Arc::clone(&processor.exchange);
+                Box::new(move || exchange.waiter.wake())
+            }
+            _ => Box::new(|| ()),
+        }
+    }
+
+    fn credit_came(&self) -> bool {
+        self.outbound
+            .read(|outbound| outbound.tx_links.credit_came())
+    }
+
+    /// For event loops over an interface that has no manager; [`crate::Manager::prepare_sleep`] is
+    /// one call for all of this, and polls before. Announces that this program is about to wait on
+    /// [`Interface::descriptor`]. In order: note [`Interface::activity`]; look at your queues and
+    /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
+    /// call [`Interface::end_wait`] in any case. Returns for how long to wait at most: then memory
+    /// can be given back, or a peer that could not be woken can be tried again.
+    pub fn prepare_wait(&mut self) -> Option<Duration> {
+        if self.is_forked() {
+            return None;
+        }
+        self.end_look_due();
+        let now_ns = self.host.now_ns();
+        // Memory is given back by a program that is not interrupted.
+        let is_own = !self.outbound.is_shared() && !self.is_interrupt;
+        // Rings count from here on: some may be for the waits that are announced next.
+        if let Some(driver) = &mut self.driver {
+            driver.prepare_sleep();
+        }
+        if let Some(processor) = &self.processor {
+            processor.exchange.waiter.prepare();
+        }
+        self.advance_all_tracked();
+        let (spare_due_ns, has_room, is_awaiting) = self.outbound.lock(|outbound| {
+            // Otherwise the network processor sees to it.
+            let due_ns = is_own.then(|| outbound.give_back_if_idle(now_ns));
+            let has_room = outbound.tx_links.await_credit();
+            let overflow_due_ns = outbound.tx_links.overflow_due_ns();
+            let due_ns = due_ns.flatten().into_iter().chain(overflow_due_ns).min();
+            self.announced_credit_waits = Some(outbound.tx_links.credit_waits);
+            (due_ns, has_room, outbound.tx_links.is_awaiting)
+        });
+        self.other_activity += u64::from(has_room);
+        let due_ns = match (&mut self.inbound, &mut self.driver) {
+            (Half::Own(inbound), Some(driver)) => {
+                let again_ns = inbound.announce_sleep(|| now_ns);
+                let due_ns = [spare_due_ns, again_ns, driver.pass_barrier()];
+                inbound.poll_all_next();
+                due_ns
+            }
+            // A network processor receives. The waits for credit were announced here, all the same.
+            _ if is_awaiting => [spare_due_ns, self.host.pass_barrier(), None],
+            _ => [spare_due_ns, None, None],
+        };
+        self.spare_due_ns = due_ns.into_iter().flatten().min();
+        let due_ns = self.until(None)?;
+        Some(Duration::from_nanos(due_ns.saturating_sub(now_ns)))
+    }
+
+    /// Ends what [`Interface::prepare_wait`] began.
+    pub fn end_wait(&mut self) {
+        if self.is_forked() {
+            return;
+        }
+        let was_listening = self.announced_credit_waits.take().is_some();
+        if let Some(listener) = self.listener.as_ref().filter(|_| was_listening) {
+            listener();
+        }
+        if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
+            driver.end_sleep();
+            inbound.end_sleep();
+        }
+        if let Some(processor) = &self.processor {
+            processor.exchange.waiter.end();
+        }
+    }
+
+    /// A descriptor that becomes readable when there may be something to do,
+    /// between [`Interface::prepare_wait`] and [`Interface::end_wait`]. None in a simulator.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.shared_descriptor()
+            .map(|descriptor| descriptor.as_fd())
+    }
+
+    /// As [`Interface::descriptor`], for those who outlive a borrow of the interface.
+    pub(crate) fn shared_descriptor(&self) -> Option<&Arc<OwnedFd>> {
+        match (&self.driver, &self.processor) {
+            (Some(driver), _) => driver.descriptor(),
+            (_, Some(processor)) => processor.exchange.waiter.descriptor(),
+            _ => None,
+        }
     }
 }
