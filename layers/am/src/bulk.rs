@@ -60,7 +60,7 @@ impl NodeState {
         lent: &mut Option<u32>,
     ) -> Attempt {
         if lent.is_some() {
-            return self.write_lent(session, bulk.data, lent);
+            return Ok(self.write_lent(session, bulk.data, lent));
         }
         let place = Place {
             offset: bulk.offset,
@@ -94,9 +94,9 @@ impl NodeState {
         let number = self.state.transfers.insert(transfer);
         if is_lent {
             *lent = Some(number);
-            return self.write_lent(session, bulk.data, lent);
+            return Ok(self.write_lent(session, bulk.data, lent));
         }
-        self.state.advance_transfers(session)?;
+        self.state.advance_transfers(session);
         Ok(Ok(()))
     }
 
@@ -107,17 +107,17 @@ impl NodeState {
         session: &mut Session<'_, H>,
         data: &[u8],
         lent: &mut Option<u32>,
-    ) -> Attempt {
+    ) -> Result<(), Blocked> {
         let Some(number) = *lent else {
-            return Ok(Ok(()));
+            return Ok(());
         };
-        let advanced = self.state.advance(session, number, Some(data))?;
+        let advanced = self.state.advance(session, number, Some(data));
         let Some(transfer) = self.state.transfers.get(number) else {
             *lent = None;
-            return Ok(Ok(()));
+            return Ok(());
         };
         match (&transfer.stage, advanced) {
-            (Stage::Write { .. }, Some(Halt::Blocked(blocked))) => return Ok(Err(blocked)),
+            (Stage::Write { .. }, Some(Halt::Blocked(blocked))) => return Err(blocked),
             // All data are sent.
             (Stage::Write { .. } | Stage::Last, _) => {}
             // It begins anew, or comes back.
@@ -125,8 +125,8 @@ impl NodeState {
         }
         transfer.is_lent = false;
         *lent = None;
-        self.state.advance_transfers(session)?;
-        Ok(Ok(()))
+        self.state.advance_transfers(session);
+        Ok(())
     }
 
     /// Asks for data of a segment.
@@ -170,7 +170,7 @@ impl NodeState {
             transfer.slot = Some(session.open_slot(new)?);
         }
         self.state.transfers.insert(transfer);
-        self.state.advance_transfers(session)?;
+        self.state.advance_transfers(session);
         Ok(Ok(()))
     }
 
@@ -325,17 +325,15 @@ impl State {
         }
     }
 
-    /// Sends what can be sent of all transfers, and ends those that are over.
-    pub(crate) fn advance_transfers<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-    ) -> Result<(), Error> {
+    /// Sends what can be sent of all transfers, and ends those that are over. An error of one is
+    /// no caller's: it comes back with that.
+    pub(crate) fn advance_transfers<H: Host>(&mut self, session: &mut Session<'_, H>) {
         for number in self.transfers.due() {
             let Some(transfer) = self.transfers.get(number) else {
                 continue;
             };
             if !transfer.is_lent
-                && self.advance(session, number, None)? == Some(Halt::Blocked(Blocked::Room))
+                && self.advance(session, number, None) == Some(Halt::Blocked(Blocked::Room))
             {
                 session.look_within(ROOM);
             }
@@ -364,7 +362,6 @@ impl State {
                 self.return_to_sender(transfer.returned(reason));
             }
         }
-        Ok(())
     }
 
     /// Goes on with a transfer as far as it can; what stands in its way, if it is not an answer.
@@ -373,19 +370,17 @@ impl State {
         session: &mut Session<'_, H>,
         number: u32,
         lent: Option<&[u8]>,
-    ) -> Result<Option<Halt>, Error> {
+    ) -> Option<Halt> {
         loop {
-            let Some(transfer) = self.transfers.get(number) else {
-                return Ok(None);
-            };
+            let transfer = self.transfers.get(number)?;
             let over = transfer.translation;
             let halt = match transfer.stage {
-                Stage::Ask => self.ask(session, number, &over)?,
-                Stage::Write { proof } => self.write(session, number, &over, proof, lent)?,
-                Stage::Asked | Stage::Last | Stage::Over(_) => return Ok(None),
+                Stage::Ask => self.ask(session, number, &over),
+                Stage::Write { proof } => self.write(session, number, &over, proof, lent),
+                Stage::Asked | Stage::Last | Stage::Over(_) => return None,
             };
             if halt.is_some() {
-                return Ok(halt);
+                return halt;
             }
         }
     }
@@ -396,24 +391,25 @@ impl State {
         session: &mut Session<'_, H>,
         number: u32,
         over: &Translation,
-    ) -> Result<Option<Halt>, Error> {
-        let Some(transfer) = self.transfers.get(number) else {
-            return Ok(None);
-        };
+    ) -> Option<Halt> {
+        let transfer = self.transfers.get(number)?;
         if !transfer.is_get && !transfer.is_repeated() {
             let mapped = self.endpoints.mapped(over);
             let remote = mapped.ok().and_then(|mapped| mapped.remote.as_ref());
             if let Some(remote) = remote.filter(|it| it.takes(transfer.place, transfer.handler)) {
                 transfer.write(&remote.target, remote.proof());
-                return Ok(None);
+                return None;
             }
         }
         let (handler, place) = (transfer.handler, transfer.place);
         let ticket = match &transfer.slot {
-            Some(slot) => {
-                let ticket = slot.fast_ticket(0, place.length_bytes);
-                ticket.map_err(SendError::from)?.to_bytes().to_vec()
-            }
+            Some(slot) => match slot.fast_ticket(0, place.length_bytes) {
+                Ok(ticket) => ticket.to_bytes().to_vec(),
+                Err(_) => {
+                    transfer.end(Some(Reason::BadOffset));
+                    return None;
+                }
+            },
             None => Vec::new(),
         };
         let request = Request {
@@ -437,19 +433,17 @@ impl State {
         over: &Translation,
         proof: u64,
         lent: Option<&[u8]>,
-    ) -> Result<Option<Halt>, Error> {
-        let Some(transfer) = self.transfers.get(number) else {
-            return Ok(None);
-        };
+    ) -> Option<Halt> {
+        let transfer = self.transfers.get(number)?;
         let Some(writing) = &mut transfer.writing else {
             transfer.end(Some(Reason::BadEndpoint));
-            return Ok(None);
+            return None;
         };
         let link = writing.link();
         // One that is lost is not made anew: nothing would tell of its end again.
         let Some(peer) = self.peers.get(link) else {
             transfer.end(Some(Reason::Unreachable));
-            return Ok(None);
+            return None;
         };
         // Nothing is read of data that were sent and are not here any more.
         let data = lent.or(transfer.data.as_deref()).unwrap_or(&[]);
@@ -457,18 +451,18 @@ impl State {
         self.traffic.fence_if_wanted(peer);
         match advanced {
             Ok(Progress::Done) => {}
-            Ok(Progress::Waits) => return Ok(Some(Halt::Blocked(Blocked::Room))),
-            Ok(Progress::Sent) => return Ok(Some(Halt::Fence)),
+            Ok(Progress::Waits) => return Some(Halt::Blocked(Blocked::Room)),
+            Ok(Progress::Sent) => return Some(Halt::Fence),
             Ok(Progress::Gone) => {
                 transfer.end(Some(Reason::Unreachable));
-                return Ok(None);
+                return None;
             }
             Err(error) => {
                 transfer.end(Some(match error {
                     SendError::PeerLost(_) => Reason::Unreachable,
                     _ => Reason::BadLength,
                 }));
-                return Ok(None);
+                return None;
             }
         }
         let (arguments, place, handler) = (transfer.arguments, transfer.place, transfer.handler);
@@ -490,32 +484,29 @@ impl State {
         over: &Translation,
         request: &Request<'_>,
         stage: Stage,
-    ) -> Result<Option<Halt>, Error> {
+    ) -> Option<Halt> {
         let sent = self.try_request(session, over, request);
-        let Some(transfer) = self.transfers.get(number) else {
-            return Ok(None);
-        };
+        let transfer = self.transfers.get(number)?;
         match sent {
             Ok(Ok(())) => {
                 transfer.in_flight = true;
                 transfer.stage = stage;
-                Ok(None)
+                None
             }
             Ok(Err(blocked)) => {
                 if blocked == Blocked::Frame {
                     self.wants_frame.push(over.endpoint);
                 }
-                Ok(Some(Halt::Blocked(blocked)))
+                Some(Halt::Blocked(blocked))
             }
             Err(Error::PeerLost(_) | Error::NotMapped { .. }) => {
                 transfer.end(Some(Reason::Unreachable));
-                Ok(None)
+                None
             }
-            Err(Error::Send(_)) => {
+            Err(_) => {
                 transfer.end(Some(Reason::BadLength));
-                Ok(None)
+                None
             }
-            Err(error) => Err(error),
         }
     }
 }

@@ -313,7 +313,7 @@ impl NodeState {
             count += 1;
         }
         if self.state.transfers.is_any() {
-            self.state.advance_transfers(session)?;
+            self.state.advance_transfers(session);
             count += self.end_gets(bundle);
             for endpoint in std::mem::take(&mut self.state.wants_frame) {
                 // It may be dropped meanwhile, and its number another's.
@@ -323,11 +323,11 @@ impl NodeState {
             }
         }
         if !self.state.traffic.asked.is_empty() {
-            self.state.serve_asked(session)?;
+            self.state.serve_asked(session);
             self.state.send_due(session);
         }
         self.load(session)?;
-        count += self.state.run_returned(bundle, is_full)?;
+        count += self.state.run_returned(bundle, is_full);
         if self.state.returns_to(bundle) {
             session.look_within(Duration::ZERO);
         }

@@ -3,7 +3,7 @@
 use hamlyn::engine::memory::LinkId;
 use hamlyn::{Host, Session};
 
-use crate::error::{Error, Reason};
+use crate::error::Reason;
 use crate::peer::{EndpointId, ServedState};
 use crate::state::State;
 use crate::traffic::{Again, Asked};
@@ -12,25 +12,16 @@ use crate::writing::{Progress, ROOM, Source, Writing};
 
 impl State {
     /// Serves questions of peers, as far as there is room.
-    pub(crate) fn serve_asked<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-    ) -> Result<(), Error> {
+    pub(crate) fn serve_asked<H: Host>(&mut self, session: &mut Session<'_, H>) {
         for mut asked in std::mem::take(&mut self.traffic.asked) {
-            match self.serve(session, &mut asked)? {
-                true => {}
-                false => self.traffic.asked.push(asked),
+            if !self.serve(session, &mut asked) {
+                self.traffic.asked.push(asked);
             }
         }
-        Ok(())
     }
 
     /// Serves one. True if it has its answer, or its asker is gone.
-    fn serve<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        asked: &mut Asked,
-    ) -> Result<bool, Error> {
+    fn serve<H: Host>(&mut self, session: &mut Session<'_, H>, asked: &mut Asked) -> bool {
         let Asked {
             link,
             stamp,
@@ -41,7 +32,7 @@ impl State {
         let segment = endpoint.and_then(|endpoint| endpoint.receiving.segment.as_mut());
         let served = self.peers.request(link, stamp);
         if served.is_none_or(|served| served.state != ServedState::Open) {
-            return Ok(true);
+            return true;
         }
         let Some((writing, from, number)) = data else {
             let tickets = segment.map(|segment| segment.tickets(session));
@@ -53,14 +44,14 @@ impl State {
             };
             let answer = answered.as_deref().map_err(|reason| *reason);
             self.answer_asked(link, stamp, answer);
-            return Ok(true);
+            return true;
         };
         let Some(segment) = segment.filter(|segment| segment.number == *number) else {
             self.answer_asked(link, stamp, Err(Reason::BadOffset));
-            return Ok(true);
+            return true;
         };
         let Some(peer) = self.peers.get(link) else {
-            return Ok(true);
+            return true;
         };
         let mut scratch = std::mem::take(&mut self.traffic.scratch);
         let mut source = Source::Area(&segment.area, *from, &mut scratch);
@@ -71,14 +62,14 @@ impl State {
             Ok(Progress::Done) => self.traffic.answer_empty(peer, stamp),
             Ok(Progress::Waits) => {
                 session.look_within(ROOM);
-                return Ok(false);
+                return false;
             }
-            Ok(Progress::Sent) => return Ok(false),
+            Ok(Progress::Sent) => return false,
             // Nobody waits for the answer.
             Ok(Progress::Gone) => {}
             Err(_) => self.answer_asked(link, stamp, Err(Reason::BadLength)),
         }
-        Ok(true)
+        true
     }
 
     /// Returns the questions to that endpoint which have no answer yet.

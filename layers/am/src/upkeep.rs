@@ -10,7 +10,7 @@ use hamlyn::error::Undelivered;
 use hamlyn::ticket::TicketKind;
 use hamlyn::{Event, Host, SendError, Session};
 
-use crate::error::{Error, Reason};
+use crate::error::Reason;
 use crate::peer::{Peer, RecordState, ServedState};
 use crate::state::{Stashed, State};
 use crate::traffic::Again;
@@ -430,9 +430,9 @@ impl State {
     /// Returns messages to handler 0 of their endpoints; how many. Those that have come back since
     /// the look before, as their receiver is gone, wait for another: what it had sent may not be
     /// taken yet, and is not if this look was full.
-    pub(crate) fn run_returned(&mut self, bundle: u32, is_full: bool) -> Result<usize, Error> {
+    pub(crate) fn run_returned(&mut self, bundle: u32, is_full: bool) -> usize {
         let Some(state) = self.bundle(bundle) else {
-            return Ok(0);
+            return 0;
         };
         state.release_last(is_full);
         let messages = state.to_return.len();
@@ -470,6 +470,6 @@ impl State {
                 });
             }
         }
-        Ok(messages)
+        messages
     }
 }

@@ -111,7 +111,8 @@ impl<H: Host> AmCourier<H> {
         let peers: Rc<RefCell<Peers>> = Rc::default();
         let own = Rc::clone(&peers);
         endpoint.on_any(MESSAGE, move |call, data, arguments| {
-            own.borrow_mut().take(call, &data, arguments)
+            own.borrow_mut().take(call, &data, arguments);
+            Ok(())
         })?;
         let own = Rc::clone(&peers);
         endpoint.on_short(ACKNOWLEDGED, move |call, arguments| {
@@ -120,7 +121,8 @@ impl<H: Host> AmCourier<H> {
         })?;
         let own = Rc::clone(&peers);
         endpoint.on_short(WATCH, move |call, arguments| {
-            own.borrow_mut().watched(call, arguments)
+            own.borrow_mut().watched(call, arguments);
+            Ok(())
         })?;
         let own = Rc::clone(&peers);
         watcher.on_short(LEFT, move |call, arguments| {
@@ -144,25 +146,34 @@ impl<H: Host> AmCourier<H> {
         })
     }
 
-    /// Sends what waits to be sent, as far as it can be.
+    /// Sends what waits to be sent, as far as it can be. What was not sent waits on, also after an
+    /// error, of which the first is told.
     fn send_waiting(&mut self) -> Result<(), Error> {
         self.waits_for_room = false;
-        let mut peers = self.peers.borrow_mut();
-        let answers = std::mem::take(&mut peers.answers);
-        let (busy, unwatched) = (peers.busy, std::mem::take(&mut peers.unwatched));
-        drop(peers);
-        for (to, handler, number) in answers {
-            match self.endpoint.reply(to, handler, &[number, self.me]) {
-                // It is gone.
-                Ok(()) | Err(Error::Stale) => {}
-                Err(error) => return Err(error),
-            }
+        if !self.peers.borrow().answers.is_empty() {
+            self.send_answers()?;
         }
+        let (busy, unwatched) = {
+            let peers = self.peers.borrow();
+            (peers.busy, peers.unwatched)
+        };
+        let mut result = Ok(());
         for node in unwatched.iter() {
-            self.watch(node)?;
+            result = result.and(self.watch(node));
         }
         for node in busy.iter() {
-            self.send_to(node)?;
+            result = result.and(self.send_to(node));
+        }
+        result
+    }
+
+    fn send_answers(&mut self) -> Result<(), Error> {
+        // In a handler nothing can be sent, and an answer that is tried there is gone.
+        self.endpoint.is_resident()?;
+        let answers = std::mem::take(&mut self.peers.borrow_mut().answers);
+        for (to, handler, number) in answers {
+            // One that cannot be sent is for a link that has ended.
+            let _ = self.endpoint.reply(to, handler, &[number, self.me]);
         }
         Ok(())
     }
@@ -172,8 +183,8 @@ impl<H: Host> AmCourier<H> {
         let watched = self
             .watcher
             .request(&over, WATCH, &[0, self.me], Wait::Poll);
-        if !self.was_sent(node, watched)? {
-            self.peers.borrow_mut().unwatched.insert(node);
+        if self.was_sent(node, watched)? {
+            self.peers.borrow_mut().unwatched.remove(node);
         }
         Ok(())
     }
@@ -191,9 +202,10 @@ impl<H: Host> AmCourier<H> {
                 [] => endpoint.request(&over, MESSAGE, arguments, wait),
                 bytes => endpoint.request_medium(&over, MESSAGE, bytes, arguments, wait),
             };
-            if !self.was_sent(node, sent)? {
+            let was_sent = self.was_sent(node, sent);
+            if was_sent != Ok(true) {
                 self.peers.borrow_mut().put_back(node, packet);
-                return Ok(());
+                return was_sent.map(drop);
             }
         }
     }
@@ -288,7 +300,9 @@ impl<H: Host> Courier for AmCourier<H> {
         if !self.peers.borrow_mut().push(to, packet) {
             return Ok(());
         }
-        self.send_to(to).map_err(cause)?;
+        // It is accepted: if an error keeps it here, the next call that waits for anything tells
+        // that, or goes on with it.
+        let _ = self.send_to(to);
         let has_room = |it: &Self| Ok(it.peers.borrow().waiting(to) < WAITING_MAX);
         if !has_room(self).map_err(cause)? {
             let wait = Wait::For(self.congestion);

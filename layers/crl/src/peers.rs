@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use hamlyn::Destination;
 use hamlyn::engine::memory::LinkId;
-use hamlyn_am::{Call, Deferred, Incoming as Data, Outcome, Reason, Returned, Translation};
+use hamlyn_am::{Call, Deferred, Incoming as Data, Reason, Returned, Translation};
 
 use crate::courier::Incoming;
 use crate::id::NodeSet;
@@ -127,18 +127,13 @@ fn from<'a>(peers: &'a mut [Peer], call: &Call<'_>, node: u32) -> Option<&'a mut
 impl Peers {
     /// A message has come. One that breaks the rules is the last of its sender, and those of
     /// strangers have no effect.
-    pub(crate) fn take(
-        &mut self,
-        call: &mut Call<'_>,
-        data: &Data<'_>,
-        arguments: &[u32],
-    ) -> Outcome {
+    pub(crate) fn take(&mut self, call: &mut Call<'_>, data: &Data<'_>, arguments: &[u32]) {
         let &[number, head, ref used @ ..] = arguments else {
-            return Ok(());
+            return;
         };
         let (node, kind) = node_and_kind(head);
         let Some(peer) = from(&mut self.peers, call, node).filter(|peer| !peer.is_lost) else {
-            return Ok(());
+            return;
         };
         let mut words = [0; WORDS_MAX];
         let places = words.get_mut(..used.len());
@@ -152,17 +147,21 @@ impl Peers {
                 _ => Vec::new(),
             },
         };
-        let answer = is_acknowledged(number).then(|| call.defer()).transpose()?;
-        if !is_good || !peer.order.came(number, (message, answer)) {
+        let answer = is_acknowledged(number).then(|| call.defer()).transpose();
+        let is_good = match answer {
+            Ok(answer) if is_good => peer.order.came(number, (message, answer)),
+            // What is an answer itself has none.
+            _ => false,
+        };
+        if !is_good {
             self.lose(node);
-            return Ok(());
+            return;
         }
         while let Some((message, answer)) = peer.order.take() {
             self.inbox.push_back(message);
             let answer = answer.map(|answer| (answer, ACKNOWLEDGED, peer.order.next()));
             self.answers.extend(answer);
         }
-        Ok(())
     }
 
     /// A node has had all messages before that number.
@@ -175,18 +174,17 @@ impl Peers {
     }
 
     /// A node is to be told when this one leaves.
-    pub(crate) fn watched(&mut self, call: &mut Call<'_>, arguments: &[u32]) -> Outcome {
+    pub(crate) fn watched(&mut self, call: &mut Call<'_>, arguments: &[u32]) {
         if let &[_, node] = arguments
             && let Some(peer) = from(&mut self.peers, call, node)
         {
-            let watch = call.defer()?;
-            match peer.is_lost {
+            match call.defer() {
                 // It is lost to this node, which is lost to it.
-                true => self.answers.push((watch, LEFT, 0)),
-                false => peer.watch = Some(watch),
+                Ok(watch) if peer.is_lost => self.answers.push((watch, LEFT, 0)),
+                Ok(watch) => peer.watch = Some(watch),
+                Err(_) => self.lose(node),
             }
         }
-        Ok(())
     }
 
     /// A node leaves.

@@ -158,6 +158,10 @@ impl ServerState {
     }
 
     pub(crate) fn greet(&mut self, call: &mut Call<'_>, arguments: &[u32]) -> Outcome {
+        if !call.is_request() {
+            self.statistics.violations += 1;
+            return Ok(());
+        }
         let link = call.link();
         let of_link = self
             .sessions
@@ -211,7 +215,8 @@ impl ServerState {
     }
 
     pub(crate) fn take(&mut self, call: &mut Call<'_>, arguments: &[u32], data: &[u8]) -> Outcome {
-        let Some((head, operation)) = read_request(arguments, data) else {
+        let read = read_request(arguments, data).filter(|_| call.is_request());
+        let Some((head, operation)) = read else {
             self.statistics.violations += 1;
             return Ok(());
         };

@@ -128,8 +128,10 @@ impl<H: Host> LockServer<H> {
             _ => wait,
         };
         let gone = self.take_gone();
-        let taken = self.bundle.serve(wait)?;
-        self.end_gone(gone, taken);
+        let taken = self.bundle.serve(wait);
+        // After an error they are looked at again, as after a look that was full.
+        self.end_gone(gone, *taken.as_ref().unwrap_or(&POLL_MESSAGES_MAX));
+        let taken = taken?;
         self.unchecked += taken;
         if wait != Wait::Poll && taken == 0 || self.unchecked >= CHECK_REQUESTS {
             self.unchecked = 0;
@@ -152,8 +154,10 @@ impl<H: Host> LockServer<H> {
         }
     }
 
-    /// Sends what clients are to be told.
+    /// Sends what clients are to be told. The first error, when all were tried.
     fn tell(&self) -> Result<(), LockError> {
+        // In a handler nothing can be told, and an answer that is tried there is gone.
+        self.endpoint.is_resident()?;
         let state = &mut *self.state.borrow_mut();
         for (reply, Answer { state, value }) in state.late.drain(..) {
             let arguments = state.to_arguments();
@@ -170,13 +174,14 @@ impl<H: Host> LockServer<H> {
         }
         let again = state.again.len().min(AGAIN_MAX);
         let again: Vec<ClientId> = state.again.drain(..again).collect();
+        let mut result = Ok(());
         for client in std::mem::take(&mut state.table.to_tell)
             .into_iter()
             .chain(again)
         {
-            self.tell_client(state, client)?;
+            result = result.and(self.tell_client(state, client));
         }
-        Ok(())
+        result
     }
 
     /// Clients whose links bring nothing more.
@@ -251,13 +256,15 @@ impl<H: Host> LockServer<H> {
         })();
         match sent {
             Ok(()) => Ok(()),
-            Err(Error::WouldBlock(_)) => {
+            Err(error @ (Error::WouldBlock(_) | Error::Host(_))) => {
                 if !state.again.contains(&client) {
                     state.again.push(client);
                 }
-                Ok(())
+                match error {
+                    Error::WouldBlock(_) => Ok(()),
+                    error => Err(error.into()),
+                }
             }
-            Err(error @ (Error::InHandler | Error::Host(_))) => Err(error.into()),
             // Its link has ended, or leads nowhere.
             Err(_) => {
                 let id = id_of(client, session.uses);

@@ -155,7 +155,7 @@ fn session_of(sessions: &mut [Session], token: u32) -> Option<&mut Session> {
 
 /// A server takes this client. It may say so again.
 fn welcome(sessions: &mut [Session], call: &mut Call<'_>, arguments: &[u32]) -> Outcome {
-    let &[id, token] = arguments else {
+    let (&[id, token], true) = (arguments, call.is_request()) else {
         return Ok(());
     };
     let Some(session) = session_of(sessions, token) else {

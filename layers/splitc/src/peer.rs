@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use hamlyn::host::Destination;
 use hamlyn::one_sided::{Initiator, InitiatorOptions, Operation};
 use hamlyn::service::{Client, Pending};
 use hamlyn::{DirectWindow, Host, Manager, Target, Ticket, Wait};
@@ -117,10 +116,6 @@ impl<H: Host> Peer<H> {
             requests_served: 0,
             requests_failed: 0,
         })
-    }
-
-    pub(crate) fn interface(&self) -> Destination {
-        self.control.target().ticket().destination
     }
 
     pub(crate) fn control_target(&self) -> Target {

@@ -1,7 +1,7 @@
 //! A processor of a job: its start and its end.
 
 use hamlyn::engine::slot::Rights;
-use hamlyn::host::{Address, Supply};
+use hamlyn::host::{Address, ConnectError, Supply};
 use hamlyn::region::SharedOptions;
 use hamlyn::service::{Service, ServiceOptions};
 use hamlyn::{Access, Area, Holders, Host, Manager, ManagerOptions, Message, NewSlot, Slot, Wait};
@@ -335,30 +335,13 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     #[cold]
     fn connect(&mut self, proc: u32) -> Result<(), Error> {
-        let name = self.job.interface_address(proc);
         let start_timeout = self.job.start_timeout;
         let until_ns = self
             .now_ns()
             .saturating_add(start_timeout.as_nanos() as u64);
-        let (description, targets) = loop {
-            let slice = Wait::millis(50);
-            let found = {
-                let mut interface = self.manager.session();
-                let asked = interface.ask(Address::Name(&name), DESCRIPTION_ITEM, slice);
-                asked.map(|bytes| {
-                    let description = Description::from_bytes(&bytes)
-                        .map_err(|bad| Error::OtherProgram { proc, what: bad.0 })?;
-                    let ticket = description.control.ticket();
-                    let to_control = interface.target(&ticket, Wait::millis(1000));
-                    Ok::<_, Error>((description, to_control))
-                })
-            };
-            let why = match found {
-                Ok(Err(error)) => return Err(error),
-                Ok(Ok((description, Ok(target)))) => break (description, target),
-                Ok(Ok((_, Err(error)))) => error,
-                Err(error) => error,
-            };
+        while self.peers[proc as usize].is_none()
+            && let Err(why) = self.try_connect(proc)?
+        {
             self.attend()?;
             if self.now_ns() >= until_ns {
                 return Err(Error::NotStarted {
@@ -368,7 +351,28 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                     why: why.to_string(),
                 });
             }
+        }
+        Ok(())
+    }
+
+    /// Asks a processor for what it shares, and connects to it; why it cannot be reached at
+    /// present.
+    pub(crate) fn try_connect(&mut self, proc: u32) -> Result<Result<(), ConnectError>, Error> {
+        let name = self.job.interface_address(proc);
+        let mut interface = self.manager.session();
+        let asked = interface.ask(Address::Name(&name), DESCRIPTION_ITEM, Wait::millis(50));
+        let bytes = match asked {
+            Ok(bytes) => bytes,
+            Err(why) => return Ok(Err(why)),
         };
+        let description = Description::from_bytes(&bytes)
+            .map_err(|bad| Error::OtherProgram { proc, what: bad.0 })?;
+        let ticket = description.control.ticket();
+        let target = match interface.target(&ticket, Wait::millis(1000)) {
+            Ok(target) => target,
+            Err(why) => return Ok(Err(why)),
+        };
+        drop(interface);
         let what = "it is a processor of a job of another size";
         if description.procs != self.job.procs {
             return Err(Error::OtherProgram { proc, what });
@@ -380,15 +384,10 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             return Err(Error::OtherProgram { proc, what });
         }
         let is_direct = self.is_direct && self.job.is_near(proc);
-        let peer = Peer::open(
-            &self.manager,
-            targets,
-            &description,
-            self.job.proc,
-            is_direct,
-        )?;
+        let me = self.job.proc;
+        let peer = Peer::open(&self.manager, target, &description, me, is_direct)?;
         self.peers[proc as usize] = Some(Box::new(peer));
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Stores words, two at most, at a place of another processor's control area, or of this one's.

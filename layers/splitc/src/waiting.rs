@@ -10,11 +10,11 @@
 
 use std::time::Duration;
 
+use hamlyn::host::ConnectError;
 use hamlyn::{Event, Host, Wait};
 
 use crate::control::{ASLEEP, ATTENTION, ENDING, ENTERED};
 use crate::error::Error;
-use crate::peer::Peer;
 use crate::runtime::{Program, Splitc};
 use hamlyn_job::Job;
 
@@ -40,8 +40,6 @@ const SLEEP_MAX: Duration = Duration::from_millis(2);
 /// after twice as long.
 const ENDING_MIN_NS: u64 = 20_000_000;
 const ENDING_MAX_NS: u64 = 1_000_000_000;
-/// Looks that follow the loss of a processor: what it had sent before is taken in by then.
-const LAST_LOOKS: u32 = 64;
 
 /// Looks at words before a wait sleeps.
 #[derive(Clone, Copy)]
@@ -61,6 +59,21 @@ struct Pauses {
     /// When to see whether a processor has come to its end.
     ending_due_ns: Option<u64>,
     ending_ns: u64,
+    /// Since when the processor that is awaited cannot be reached.
+    absent_since_ns: Option<u64>,
+}
+
+impl Pauses {
+    /// True if it is time to see whether a processor has come to its end.
+    fn is_ending_due(&mut self, now_ns: u64) -> bool {
+        let due_ns = self.ending_due_ns.get_or_insert(now_ns + ENDING_MIN_NS);
+        let is_due = now_ns >= *due_ns;
+        if is_due {
+            self.ending_ns = (self.ending_ns * 2).clamp(ENDING_MIN_NS, ENDING_MAX_NS);
+            *due_ns = now_ns + self.ending_ns;
+        }
+        is_due
+    }
 }
 
 /// What a wait is for.
@@ -171,12 +184,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 if let Some((proc, why)) = self.relevant_loss(&awaited) {
                     return self.look_last(proc, why, awaited.what, look);
                 }
-                if awaited.is_collective && !self.is_finishing {
-                    let now_ns = self.now_ns();
-                    let due_ns = pauses.ending_due_ns.get_or_insert(now_ns + ENDING_MIN_NS);
-                    if now_ns >= *due_ns {
-                        let again_ns = (pauses.ending_ns * 2).clamp(ENDING_MIN_NS, ENDING_MAX_NS);
-                        (*due_ns, pauses.ending_ns) = (now_ns + again_ns, again_ns);
+                if awaited.is_collective && pauses.is_ending_due(self.now_ns()) {
+                    self.meet_awaited(&awaited, pauses);
+                    if !self.is_finishing {
                         self.see_who_has_ended(awaited.what)?;
                     }
                 }
@@ -227,7 +237,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(slept?)
     }
 
-    /// A processor is gone; what it sent before may still be on its way to us.
+    /// A processor is gone; what it sent before may still be on its way to us, until its link is
+    /// drained.
     fn look_last<T>(
         &mut self,
         proc: u32,
@@ -235,8 +246,15 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         what: &'static str,
         mut look: impl FnMut(&mut Self) -> Result<Option<T>, Error>,
     ) -> Result<T, Error> {
-        for _ in 0..LAST_LOOKS {
-            self.manager.session().poll();
+        let mut is_drained = false;
+        while !is_drained {
+            let mut interface = self.manager.session();
+            is_drained = interface
+                .peers()
+                .all(|(link, _)| interface.link_end(link).is_none());
+            interface.poll();
+            interface.host_mut().relax(true);
+            drop(interface);
             if let Some(found) = look(self)? {
                 return Ok(found);
             }
@@ -253,21 +271,53 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         found.cloned()
     }
 
-    /// Hears which processors are gone.
+    /// Hears which processors are gone: those whose links have ended. Events of links tell when to
+    /// look, and not of all that there is: they may be missed.
     fn note_losses(&mut self) -> Result<(), Error> {
+        let mut may_be_lost = false;
         while let Some(event) = self.manager.next_event(Wait::Poll)? {
-            let Event::PeerLeft { peer, end } = event else {
-                continue;
-            };
-            let is_it = |known: &Option<Box<Peer<H>>>| {
-                let known = known.as_ref();
-                known.is_some_and(|known| known.interface().is_same(&peer.interface))
-            };
-            if let Some(proc) = self.peers.iter().position(is_it) {
-                self.lost.push((proc as u32, end.to_string()));
+            may_be_lost |= matches!(event, Event::PeerLeft { .. } | Event::Missed { .. });
+        }
+        if !may_be_lost {
+            return Ok(());
+        }
+        let interface = self.manager.session();
+        for (proc, peer) in (0..).zip(&self.peers) {
+            if let Some(peer) = peer
+                && let Some(end) = interface.link_end(peer.control_target().link())
+                && self.lost.iter().all(|(lost, _)| *lost != proc)
+            {
+                self.lost.push((proc, end.to_string()));
             }
         }
         Ok(())
+    }
+
+    /// Connects to the processor that is awaited, so that its end is heard of. In a large job this
+    /// one may have sent it nothing.
+    fn meet_awaited(&mut self, awaited: &Awaited, pauses: &mut Pauses) {
+        // At the start it may not be there yet, and the wait has a limit.
+        let Some(proc) = awaited.of.filter(|_| self.entered > 1) else {
+            return;
+        };
+        if self.peers[proc as usize].is_some() {
+            return;
+        }
+        let (why, is_absent) = match self.try_connect(proc) {
+            Ok(Ok(())) => return,
+            Ok(Err(why)) => {
+                // The kernel says so; a network is silent.
+                let is_absent = matches!(why, ConnectError::Absent { .. });
+                (why.to_string(), is_absent && self.job.is_near(proc))
+            }
+            // It may have ended meanwhile, and what is awaited is here.
+            Err(error) => (error.to_string(), false),
+        };
+        let now_ns = self.now_ns();
+        let since_ns = *pauses.absent_since_ns.get_or_insert(now_ns);
+        if is_absent || u128::from(now_ns - since_ns) >= self.job.start_timeout.as_nanos() {
+            self.lost.push((proc, why));
+        }
     }
 
     /// Fails if a processor has come to its end in place of the operation in which this one waits

@@ -276,7 +276,7 @@ impl<H: Host> Endpoint<H> {
                     continue;
                 }
                 // It is shown again, when its node is known.
-                let node = self.group.node_over(&mut session, from);
+                let node = self.group.node_over(from);
                 let far = node.and_then(|node| self.members[node as usize].far.as_ref());
                 let is_far = far.is_some();
                 learn(&mut self.links, from, node, is_far);

@@ -134,17 +134,10 @@ impl State {
             .map(|node| node as u32)
     }
 
-    /// The node whose messages come over that link of an interface.
-    fn node_over<H: Host>(
-        &self,
-        session: &Session<'_, H>,
-        interface: &Destination,
-        link: LinkId,
-    ) -> Option<u32> {
-        let node = self.node_of(interface)?;
-        let met = self.links[node as usize];
-        let is_other = |met: LinkId| met != link && session.link_end(met).is_some();
-        (!met.is_some_and(is_other)).then_some(node)
+    /// The node that was met over that link.
+    fn node_over(&self, link: LinkId) -> Option<u32> {
+        let met = self.links.iter().position(|met| *met == Some(link));
+        met.map(|node| node as u32)
     }
 
     /// A node that is gone is lost once all that it had sent was taken out of the network.
@@ -359,10 +352,9 @@ impl<H: Host> Shared<H> {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// The node whose messages come over that link.
-    pub(crate) fn node_over(&self, session: &mut Session<'_, H>, link: LinkId) -> Option<u32> {
-        let interface = session.identity_of(link)?.interface;
-        self.state().node_over(session, &interface, link)
+    /// The node that was met over that link.
+    pub(crate) fn node_over(&self, link: LinkId) -> Option<u32> {
+        self.state().node_over(link)
     }
 
     /// Hears of nodes that are gone and of messages that came back. Counts those.
@@ -375,14 +367,13 @@ impl<H: Host> Shared<H> {
             events += 1;
             match event {
                 InterfaceEvent::PeerLeft { peer, .. } => {
-                    if let Some(node) = state.node_of(&peer.interface) {
+                    if let Some(node) = state.node_over(peer.link) {
                         let node = node as usize;
                         state.find_gone(session, node..node + 1);
                     }
                 }
                 InterfaceEvent::Refused(returned) if returned.kind == TicketKind::Port => {
-                    let to = returned.to;
-                    if let Some(node) = to.and_then(|interface| state.node_of(&interface)) {
+                    if let Some(node) = state.node_over(returned.link) {
                         let reason = returned.reason;
                         state.changes += 1;
                         state.refuse(node, returned.slot, reason);
@@ -395,7 +386,7 @@ impl<H: Host> Shared<H> {
                     waiting_bytes,
                     limit_bytes,
                 } => {
-                    if let Some(node) = state.node_of(&peer.interface) {
+                    if let Some(node) = state.node_over(peer.link) {
                         state.tell(Event::Buffering {
                             node,
                             direction,
@@ -405,7 +396,7 @@ impl<H: Host> Shared<H> {
                     }
                 }
                 InterfaceEvent::Drained { peer, direction } => {
-                    if let Some(node) = state.node_of(&peer.interface) {
+                    if let Some(node) = state.node_over(peer.link) {
                         state.tell(Event::Drained { node, direction });
                     }
                 }

@@ -1,15 +1,18 @@
 //! Over Active Messages alone.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hamlyn::Wait;
 use hamlyn_am::{
-    Bundle, Call, Deferred, Endpoint, Error, Node as AmNode, NodeOptions, Tag, Translation,
+    Bundle, Call, Deferred, Endpoint, Error, Incoming as Data, Node as AmNode, NodeOptions, Tag,
+    Translation,
 };
-use hamlyn_crl::{AmCourier, Crl, CrlError, CrlOptions, RegionHandle, RegionId, Regions};
+use hamlyn_crl::{
+    AmCourier, Courier, Crl, CrlError, CrlOptions, Incoming, RegionHandle, RegionId, Regions,
+};
 
 use crate::couriers::Node;
 use crate::world::{LONG, narrow, program_of};
@@ -35,6 +38,67 @@ fn idle_until(node: &AmNode<Host>, holds: impl Fn() -> bool) {
     while !holds() {
         bundle.serve(Wait::millis(1)).unwrap();
     }
+}
+
+/// Makes a call in a handler of this node, where nothing can be sent.
+fn in_a_handler(node: &AmNode<Host>, mut call: impl FnMut() + 'static) {
+    let bundle = node.bundle().unwrap();
+    let mut endpoint = bundle.endpoint().unwrap();
+    endpoint.set_tag(Tag::Any).unwrap();
+    let has_run = Rc::new(Cell::new(false));
+    let ran = Rc::clone(&has_run);
+    let handler = move |_: &mut Call<'_>, _: &[u32]| {
+        call();
+        ran.set(true);
+        Ok(())
+    };
+    endpoint.on_short(1, handler).unwrap();
+    let own = endpoint
+        .map(&endpoint.name().unwrap(), Tag::Any, LONG)
+        .unwrap();
+    endpoint.request(&own, 1, &[], LONG).unwrap();
+    assert!(bundle.serve_until(LONG, || has_run.get()).unwrap());
+}
+
+/// What was accepted while nothing could be sent arrives, in its order.
+pub(crate) fn a_send_that_fails_loses_nothing(world: World) {
+    const MESSAGES: usize = 100;
+    let done = AtomicUsize::new(0);
+    run(&world, 2, NodeOptions::default(), &|am, courier| {
+        let courier = Rc::new(RefCell::new(courier));
+        let me = courier.borrow().me();
+        for number in 0..MESSAGES as u32 {
+            let sender = Rc::clone(&courier);
+            let send = move || {
+                let mut courier = sender.borrow_mut();
+                courier.send(1 - me, 0, &[number], &[]).unwrap();
+                assert!(courier.flush(Wait::Poll).is_err(), "a handler runs");
+            };
+            match number % 3 {
+                0 => in_a_handler(am, send),
+                _ => courier
+                    .borrow_mut()
+                    .send(1 - me, 0, &[number], &[])
+                    .unwrap(),
+            }
+        }
+        let mut courier = courier.borrow_mut();
+        let mut count = 0;
+        while count < MESSAGES {
+            match courier.receive(LONG).unwrap() {
+                Some(Incoming::Message { words, .. }) => {
+                    assert_eq!(words[0], count as u32);
+                    count += 1;
+                }
+                other => panic!("{other:?} is no message"),
+            }
+        }
+        assert!(courier.flush(LONG).unwrap());
+        done.fetch_add(1, Ordering::SeqCst);
+        while done.load(Ordering::SeqCst) < 2 {
+            courier.receive(Wait::millis(1)).unwrap();
+        }
+    });
 }
 
 /// A node that takes nothing for so long that messages come back has them all in the end.
@@ -72,9 +136,23 @@ pub(crate) fn messages_that_come_back_keep_their_order(world: World) {
 pub(crate) fn a_node_that_takes_nothing_is_lost(world: World) {
     const MESSAGES: usize = 5_000;
     let (heard, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    run(&world, 3, narrow(), &|am, mut courier| {
-        let mut node = Node::new(&mut courier);
-        match node.courier.me() {
+    run(&world, 3, narrow(), &|am, courier| {
+        let courier = Rc::new(RefCell::new(courier));
+        let lender = Rc::clone(&courier);
+        let me = courier.borrow().me();
+        if me == 1 {
+            let mut courier = courier.borrow_mut();
+            Node::new(&mut *courier).send(&[0], MESSAGES, false);
+            drop(courier);
+            // That the other one is given up is to be told still.
+            in_a_handler(am, move || {
+                let flushed = lender.borrow_mut().flush(Wait::Poll);
+                assert!(flushed.is_err(), "a handler runs");
+            });
+        }
+        let mut courier = courier.borrow_mut();
+        let mut node = Node::new(&mut *courier);
+        match me {
             0 => {
                 idle_until(am, || heard.load(Ordering::SeqCst) == 1);
                 // It is told that the other one has given it up, and has nothing more of it.
@@ -84,7 +162,6 @@ pub(crate) fn a_node_that_takes_nothing_is_lost(world: World) {
                 assert!(node.count_of(1) < 200, "no more than were under way");
             }
             1 => {
-                node.send(&[0], MESSAGES, true);
                 node.receive_until("the loss", |node| node.is_lost(0));
                 heard.fetch_add(1, Ordering::SeqCst);
                 node.receive_until("a message", |node| node.has_all_of(&[2], 100));
@@ -157,11 +234,21 @@ const WATCH: u8 = 3;
 const LEFT: u8 = 4;
 
 impl Liar {
-    fn open(node: &AmNode<Host>, names: &[String], honest: usize) -> Self {
+    /// It answers messages by that handler and number, if it is to.
+    fn open(
+        node: &AmNode<Host>,
+        names: &[String],
+        honest: usize,
+        answer: Option<(u8, u32)>,
+    ) -> Self {
         let bundle = node.bundle().unwrap();
         let mut endpoint = bundle.endpoint().unwrap();
         endpoint.set_tag(Tag::Any).unwrap();
-        endpoint.on_any(MESSAGE, |_, _, _| Ok(())).unwrap();
+        let reply = move |call: &mut Call<'_>, _: Data<'_>, _: &[u32]| match answer {
+            Some((handler, number)) => call.reply(handler, &[number, 2]),
+            None => Ok(()),
+        };
+        endpoint.on_any(MESSAGE, reply).unwrap();
         let watches = Rc::new(RefCell::new(Vec::new()));
         let kept = Rc::clone(&watches);
         let keep = move |call: &mut Call<'_>, _: &[u32]| {
@@ -209,12 +296,15 @@ pub(crate) fn a_node_that_breaks_the_rules_is_lost(world: World) {
         &[1 << 31, 2, 0, 0, 0, 0],
         &[1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     ];
-    for last in words {
+    let words = words.map(|words| (words, None));
+    // And answers that are to be answered.
+    let answers = [(MESSAGE, 31), (WATCH, 0)].map(|answer| (&[][..], Some(answer)));
+    for (last, answer) in words.into_iter().chain(answers) {
         let done = AtomicUsize::new(0);
         world.place.run(3, &|manager, number, names| {
             let am = AmNode::new(manager, NodeOptions::default()).unwrap();
             if number == 2 {
-                let liar = Liar::open(&am, names, 2);
+                let liar = Liar::open(&am, names, 2, answer);
                 while liar.watches.borrow().len() < 2 {
                     liar.bundle.serve(LONG).unwrap();
                 }

@@ -14,6 +14,7 @@ macro_rules! over_each {
 
             in_every_place! {
                 $($cases)*
+                am::a_send_that_fails_loses_nothing,
                 am::messages_that_come_back_keep_their_order,
                 am::a_node_that_takes_nothing_is_lost,
                 am::couriers_of_a_node_are_apart,

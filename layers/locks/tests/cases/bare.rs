@@ -13,7 +13,7 @@ use crate::player::{LONG, Player, TAG};
 pub(crate) const HELLO: u8 = 1;
 pub(crate) const REQUEST: u8 = 2;
 pub(crate) const REQUEST_WITH: u8 = 3;
-const WELCOME: u8 = 1;
+pub(crate) const WELCOME: u8 = 1;
 const STATE: u8 = 2;
 const STATE_WITH: u8 = 3;
 const ENDED: u8 = 4;

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use hamlyn::Wait;
-use hamlyn_am::{Error, Reason};
+use hamlyn_am::{Call, Error, Reason};
 use hamlyn_locks::{Limits, Mode, ServerOptions};
 
 use crate::World;
-use crate::bare::{Bare, HELLO, digest};
+use crate::bare::{Bare, EX, HELLO, LOCK, REQUEST, WELCOME, digest};
 use crate::player::{LONG, Player, SHORT};
 
 const MESSAGES: u64 = 3_000;
@@ -53,6 +53,31 @@ pub(crate) fn garbage_harms_nobody(world: World) {
             drop(client);
             player.finish()
         }
+    });
+}
+
+/// A client that answers its welcome by something that is to be answered harms itself alone.
+pub(crate) fn answers_are_no_requests(world: World) {
+    world.run(2, &|player| {
+        if player.number == 0 {
+            let statistics = player.serve(1, 1)?;
+            assert_eq!(statistics.violations, 2, "{statistics:?}");
+            return Ok(());
+        }
+        let [low, high] = digest(&player.servers(1));
+        for handler in [HELLO, REQUEST] {
+            let mut bare = Bare::open(player)?;
+            let seen = Rc::clone(&bare.id);
+            let answer = move |call: &mut Call<'_>, arguments: &[u32]| {
+                seen.set(arguments[0]);
+                call.reply(handler, &[1, low, high, 7, LOCK | EX])
+            };
+            bare.endpoint.on_short(WELCOME, answer)?;
+            bare.greet(&player.servers(1))?;
+            assert_eq!(bare.operate(3, LOCK | EX, b"row")?, 0);
+        }
+        drop(player.client().acquire("row", Mode::Ex, LONG)?);
+        player.finish()
     });
 }
 

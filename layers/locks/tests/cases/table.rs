@@ -19,5 +19,6 @@ in_every_place! {
     limits::each_limit_is_refused_by_name,
     limits::misuse_is_an_error,
     hostile::garbage_harms_nobody,
+    hostile::answers_are_no_requests,
     histories::holders_never_conflict_and_all_end,
 }

@@ -6,6 +6,7 @@ mod table;
 
 mod cases;
 mod failures;
+mod losses;
 mod processor;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::transport::Return;
+use hamlyn::host::Supply;
 use hamlyn::ticket::TICKET_BYTES;
-use hamlyn::{Address, Ticket, Wait};
+use hamlyn::{Address, NewPort, Ticket, Wait};
 use hamlyn_udm::{Error, Event, Group, GroupOptions, HANDLERS_MAX, InjectError, Udm, UdmOptions};
 
 use crate::world::{LONG, adds, serve_until};
@@ -113,6 +114,55 @@ pub(crate) fn a_node_that_links_anew_is_lost(world: World) {
             "{:?}",
             again.err()
         );
+    });
+}
+
+/// What was refused over a link that has ended is nothing of the node that is met over another one.
+pub(crate) fn what_an_old_link_did_is_not_the_nodes(world: World) {
+    /// More than a node hears of before it has met the others, and as many as are kept.
+    const REFUSED: u32 = 60;
+    let has_refused = AtomicBool::new(false);
+    world.place.run(2, &|manager, number, names| {
+        let has_peers = || manager.session().peers().next().is_some();
+        if number == 0 {
+            let mut session = manager.session();
+            let ticket = session.ask(Address::Name(&names[1]), "port", LONG);
+            let ticket = Ticket::from_bytes(&ticket.unwrap()).unwrap();
+            let to = session.target(&ticket, LONG).unwrap();
+            for _ in 0..REFUSED {
+                session.send_message(&to, 0, &[], LONG).unwrap();
+            }
+            // What was refused is known by now, and not heard.
+            let _ = session.fence(LONG);
+            session.disconnect(to.link());
+            has_refused.store(true, Ordering::SeqCst);
+        } else {
+            let port = manager.session().open_port(NewPort::new()).unwrap();
+            let mut ticket = port.ticket();
+            ticket.base = 57;
+            let offered = manager
+                .session()
+                .offer("port", Supply::Always, &ticket.to_bytes());
+            offered.unwrap();
+            while !has_refused.load(Ordering::SeqCst) || has_peers() {
+                manager.wait(Wait::millis(1)).unwrap();
+            }
+        }
+        let options = GroupOptions {
+            name: "cases".into(),
+            me: number as u32,
+            addresses: names.to_vec(),
+        };
+        let group = Group::new(manager.clone(), options).unwrap();
+        let mut udm = Udm::open(&group, "main", UdmOptions::default(), 0_u32, LONG).unwrap();
+        adds(&mut udm, 0, 1);
+        udm.inject(1 - udm.me(), 0, &[]).unwrap();
+        serve_until(&mut udm, |had| *had == 1);
+        udm.barrier(LONG).unwrap();
+        // The other one may have ended meanwhile.
+        let mut events = std::iter::from_fn(|| group.next_event());
+        assert!(events.all(|event| matches!(event, Event::Lost { .. })));
+        assert!(udm.flush(LONG).unwrap());
     });
 }
 

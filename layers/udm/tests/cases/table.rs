@@ -26,6 +26,7 @@ in_every_place! {
     atomicity::a_section_may_panic,
     ends::a_node_that_ends_is_lost_by_name,
     ends::a_node_that_links_anew_is_lost,
+    ends::what_an_old_link_did_is_not_the_nodes,
     ends::strangers_reach_no_handler,
     ends::data_that_are_none_are_counted,
     ends::other_groups_are_refused,
