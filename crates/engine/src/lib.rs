@@ -23,6 +23,7 @@ pub mod grant;
 pub mod key;
 pub mod limits;
 pub mod memory;
+mod message_queue;
 pub mod metadata;
 #[cfg(test)]
 mod metadata_tests;

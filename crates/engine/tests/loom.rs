@@ -30,6 +30,8 @@ mod key;
 mod limits;
 #[path = "../src/memory.rs"]
 mod memory;
+#[path = "../src/message_queue.rs"]
+mod message_queue;
 #[path = "../src/metadata.rs"]
 mod metadata;
 #[path = "../src/notification.rs"]
