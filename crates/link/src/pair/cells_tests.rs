@@ -1,23 +1,23 @@
 //! Packets that take several cells: of every length, by both ways there and both ways back, and
 //! with a peer that rewrites them.
 
-use hamlyn_engine::limits::{CELLS_BYTES_MAX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
-use hamlyn_engine::memory::{Area as _, Window as _};
-use hamlyn_engine::packet::{Address, Flags, Kind, ShortInPlace, short_words};
-use hamlyn_ring::geometry::ARENA_MIN_BYTES;
-use proptest::prelude::*;
-
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use hamlyn_engine::limits::{CELLS_BYTES_MAX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
+use hamlyn_engine::memory::Part;
+use hamlyn_engine::memory::{Area as _, Window as _};
+use hamlyn_engine::packet::{Address, Flags, Kind, ShortInPlace, short_words};
+use hamlyn_engine::packet::{Header, Short};
+use hamlyn_ring::area::Area;
+use hamlyn_ring::geometry::ARENA_MIN_BYTES;
+use proptest::prelude::*;
 
 use super::tests::{Side, logs_at_once, pair, pair_of, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{Packet, bytes, header, receive};
 use crate::short_cell::{self, cells_of};
 use crate::{LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
-use hamlyn_engine::memory::Part;
-use hamlyn_engine::packet::{Header, Short};
-use hamlyn_ring::area::Area;
 
 /// How a packet is sent, or received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

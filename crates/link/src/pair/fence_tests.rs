@@ -1,17 +1,18 @@
 //! Fences and reports of refusals between two processes: with a peer that keeps the rules, and with
 //! one that does not.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hamlyn_engine::memory::{Part, Unsent};
+use hamlyn_engine::packet::Header;
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
 use proptest::prelude::*;
 
 use super::tests::{Side, pair, rings, send};
 use super::*;
 use crate::carrier::tests::{header, receive};
 use crate::{LinkFault, ReceiveEnd, TransmitEnd};
-use hamlyn_engine::memory::{Part, Unsent};
-use hamlyn_engine::packet::Header;
-use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::Return;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Takes the next packet and refuses it for that reason, or not. Whether there was one.
 fn refusal_of(side: &mut Side, refusal: Option<Refusal>) -> bool {

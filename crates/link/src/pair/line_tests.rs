@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::ShortSource as _;
+use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Kind, ShortInPlace as _, SlotName, short_words};
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::geometry::ARENA_MIN_BYTES;
 use proptest::prelude::*;
 
@@ -14,8 +16,6 @@ use super::tests::{Side, logs_at_once, pair, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{bytes, header, receive};
 use crate::{LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
-use hamlyn_engine::memory::{Part, Unsent};
-use hamlyn_engine::packet::{Header, Short};
 
 /// A short packet of that length with that number as its metadata.
 fn short(number: u64, length: usize) -> Short {

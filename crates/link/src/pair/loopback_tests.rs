@@ -1,9 +1,8 @@
 //! The link with oneself.
 
+use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_ring::doorbell::Fence;
 use rustix::event::{EventfdFlags, eventfd};
-
-use hamlyn_engine::memory::{Part, Unsent};
 
 use super::*;
 use crate::carrier::tests::{bytes, carries_everything, header, receive};

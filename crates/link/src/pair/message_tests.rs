@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 
 use hamlyn_engine::key::Key;
+use hamlyn_engine::memory::Part;
 use hamlyn_engine::memory::Payload as _;
+use hamlyn_engine::packet::{Header, PortAddress};
 use hamlyn_engine::packet::{Kind, PortName, Short, SlotName};
 use hamlyn_ring::geometry::ARENA_MIN_BYTES;
 use proptest::prelude::*;
@@ -13,8 +15,6 @@ use super::tests::{Side, logs_at_once, pair, pair_of, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{bytes, header};
 use crate::{LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
-use hamlyn_engine::memory::Part;
-use hamlyn_engine::packet::{Header, PortAddress};
 
 type Message = (Header, Vec<u8>);
 

@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 
+use hamlyn_engine::memory::Part;
+use hamlyn_engine::refusal::Refusal;
 use hamlyn_ring::geometry::ARENA_MIN_BYTES;
 
 use super::tests::{Side, logs_at_once, pair_with_logs, rings, send};
 use super::*;
 use crate::carrier::tests::{bytes, carries_everything, header as header_of, receive};
 use crate::{LinkFault, ReceiveEnd, TransmitEnd};
-use hamlyn_engine::memory::Part;
-use hamlyn_engine::refusal::Refusal;
 
 fn pair(cells: u32, payload_max: usize) -> (Side, Side) {
     let geometry = Geometry::new(cells, ARENA_MIN_BYTES).unwrap();

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::overflow::LOG_BYTES_MIN;
 use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
@@ -15,7 +16,6 @@ use hamlyn_ring::shared::Access;
 use super::*;
 use crate::carrier::tests::{Packet, bytes, carries_everything, header, receive};
 use crate::{LinkFault, ReceiveEnd, TransmitEnd};
-use hamlyn_engine::memory::{Part, Unsent};
 
 /// One side of a link, and what its peer can do to it.
 pub(super) struct Side {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX};
 
 use super::*;
+use crate::network::handshake_payload::Answer;
 use crate::network::options::Security;
 
 /// Source ports that lead to stopped programs, one after the other: with three of four programs
