@@ -1,6 +1,7 @@
 //! Memory that somebody else may write at any moment: the only module of this crate with `unsafe`
-//! in it. Mappings are here, the memory of areas is in `memory` and `window`, single loads and
-//! stores are in `instructions` (x86-64), `instructions_aarch64` or `atomics`.
+//! in it. Accesses to a mapping are here, how it is made in `mapped`, single words in `words`, the
+//! memory of areas in `memory` and `window`, single loads and stores in `instructions` (x86-64),
+//! `instructions_aarch64` or `atomics`.
 //!
 //! Whatever lies in a [`Mapping`] may change between any two instructions. So
 //! there is never a reference into it except to atomics, and bytes are copied
@@ -15,6 +16,7 @@ mod changes;
 mod direct;
 pub mod forks;
 mod loaned;
+mod mapped;
 mod memory;
 mod placed;
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -27,23 +29,20 @@ mod raw;
 #[path = "shared/instructions.rs"]
 mod raw;
 mod window;
+mod words;
 
 pub use direct::DirectWindow;
 pub use loaned::{Chunk, Chunks, View};
 pub(crate) use memory::Memory;
 pub use window::Window;
+pub use words::{LINE_BYTES, LINE_REST_BYTES, LINE_WORDS, Lines, ReadWord, Word};
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::Arc;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use hamlyn_engine::limits::{SHORT_BYTES_MAX, SHORT_WORDS};
 use hamlyn_engine::memory::ShortSource;
-use hamlyn_engine::packet::short_rest;
-use rustix::fd::BorrowedFd;
-use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
-use rustix::param::page_size;
+use rustix::mm::munmap;
 
 /// The unit of reservation, whatever the processor's page size.
 pub const PAGE_BYTES: usize = 4096;
@@ -201,11 +200,11 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// How bytes are stored: with temporal storess, or past them where the processor can, for bytes
-/// that would have left them before they are looked at.
+/// How bytes are stored: through the caches, or past them where the processor can, for bytes that
+/// would have left them before they are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoreKind {
-    /// With temporal storess.
+    /// Through the caches.
     Temporal,
     /// Past them.
     NonTemporal,
@@ -222,185 +221,6 @@ impl StoreKind {
 }
 
 impl Mapping {
-    /// Private zeroed memory, present in full: if it cannot be had, this says
-    /// so, rather than a fault later. A length of 0 is legal.
-    pub fn anonymous(len: usize) -> Result<Self, Errno> {
-        if len == 0 {
-            let base = NonNull::<[u8; PAGE_BYTES]>::dangling().cast();
-            return Ok(Self {
-                base,
-                len,
-                writable_len: 0,
-                is_kept: false,
-            });
-        }
-        let mapping = Self::private(len)?;
-        // Fewer faults and translations.
-        mapping.prefer_huge_pages(0, len);
-        // SAFETY: the range is our new mapping; the advice changes no contents.
-        match unsafe {
-            madvise(
-                mapping.base.as_ptr().cast(),
-                len,
-                Advice::LinuxPopulateWrite,
-            )
-        } {
-            Ok(()) => {
-                mapping.lock(0, len);
-                Ok(mapping)
-            }
-            // Kernels before 5.14 do not know the advice.
-            Err(Errno::INVAL) => {
-                for offset in (0..len).step_by(PAGE_BYTES) {
-                    // SAFETY: offset < len, and nobody else knows the mapping yet.
-                    unsafe { mapping.base.add(offset).write_volatile(0) };
-                }
-                Ok(mapping)
-            }
-            Err(Errno::FAULT) => Err(Errno::NOMEM),
-            Err(errno) => Err(errno),
-        }
-    }
-
-    /// Private zeroed memory of which a page is present from its first store on. Small pages only:
-    /// parts of it are to go back ([`Mapping::discard`]).
-    pub(crate) fn sparse(len: usize) -> Result<Self, Errno> {
-        let mapping = Self::private(len)?;
-        let base = mapping.base.as_ptr().cast();
-        // SAFETY: the range is our new mapping; the advice changes no contents.
-        let _ = unsafe { madvise(base, len, Advice::LinuxNoHugepage) };
-        Ok(mapping)
-    }
-
-    fn private(len: usize) -> Result<Self, Errno> {
-        // SAFETY: the kernel chooses the address, so nothing that exists is replaced.
-        let base = unsafe {
-            mmap_anonymous(
-                core::ptr::null_mut(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        }?;
-        Self::from_raw(base.cast(), len, Access::Writable)
-    }
-
-    /// The first `len` bytes of a memory file, shared with every process that maps it.
-    /// [`crate::memfd::Memfd`] proves that the file cannot shrink beneath us. Forked children get
-    /// the mapping, too: without it, what they do here would hit whatever takes its place.
-    pub(crate) fn of_file(fd: BorrowedFd<'_>, len: usize, access: Access) -> Result<Self, Errno> {
-        let protection = match access {
-            Access::Writable => ProtFlags::READ | ProtFlags::WRITE,
-            Access::ReadOnly => ProtFlags::READ,
-        };
-        // SAFETY: the kernel chooses the address, so nothing that exists is replaced.
-        let base = unsafe {
-            mmap(
-                core::ptr::null_mut(),
-                len,
-                protection,
-                MapFlags::SHARED,
-                fd,
-                0,
-            )
-        }?;
-        Self::from_raw(base.cast(), len, access)
-    }
-
-    /// Makes sure that all pages are present, huge ones where possible, and stay so.
-    pub(crate) fn reserve(&self) -> Result<(), Errno> {
-        self.prefer_huge_pages(0, self.len);
-        self.populate()?;
-        self.lock(0, self.len);
-        Ok(())
-    }
-
-    /// Keeps a range from being paged out, as far as this process may. Where it may not, it is as
-    /// before.
-    fn lock(&self, offset: usize, len: usize) {
-        if let Ok(at) = self.writable(offset, len) {
-            // SAFETY: the range is our mapping; its contents and addresses stay.
-            let _ = unsafe { mlock(at.cast(), len) };
-        }
-    }
-
-    /// Makes sure that all pages are present.
-    pub(crate) fn populate(&self) -> Result<(), Errno> {
-        let (at, len) = (self.base.as_ptr().cast(), self.writable_len);
-        // SAFETY: the range is this mapping, which is writable; contents stay as they are.
-        match unsafe { madvise(at, len, Advice::LinuxPopulateWrite) } {
-            // Kernels before 5.14 do not know the advice; the copy that follows does the same.
-            Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(Errno::FAULT) => Err(Errno::NOMEM),
-            Err(errno) => Err(errno),
-        }
-    }
-
-    /// Makes sure that the pages of a part are present, all of them or none.
-    pub(crate) fn populate_part(&self, offset: usize, len: usize) -> Result<(), Errno> {
-        let at = self
-            .writable(offset, len)
-            .map_err(|OutOfRange| Errno::INVAL)?;
-        // SAFETY: the range lies in this mapping, which is writable; contents stay as they are.
-        match unsafe { madvise(at.cast(), len, Advice::LinuxPopulateWrite) } {
-            Err(Errno::FAULT) => Err(Errno::NOMEM),
-            other => other,
-        }
-    }
-
-    /// Gives the pages of a part back: from now on they are zeros. They would only take memory, so
-    /// it does not matter if that fails.
-    pub(crate) fn remove(&self, offset: usize, len: usize) {
-        if len > 0
-            && let Ok(at) = self.writable(offset, len)
-        {
-            // SAFETY: the range lies in this mapping. All accesses to it are atomic, or of bytes
-            // that others may change at any time, so zeros are as good as what was there.
-            let _ = unsafe { madvise(at.cast(), len, Advice::LinuxRemove) };
-        }
-    }
-
-    /// Gives the whole pages of a part of private memory back: from now on they are zeros. They
-    /// would only take memory, so it does not matter if that fails.
-    ///
-    /// # Safety
-    ///
-    /// No reference into the part lives, and nobody stores there meanwhile.
-    pub(crate) unsafe fn discard(&self, offset: usize, len: usize) {
-        // The kernel rounds the length up.
-        let page_bytes = page_size();
-        let end = offset.saturating_add(len) / page_bytes * page_bytes;
-        let begin = offset.next_multiple_of(page_bytes);
-        if begin < end
-            && let Ok(at) = self.writable(begin, end - begin)
-        {
-            // SAFETY: the range lies in this mapping; the caller vouches for the rest.
-            let _ = unsafe { madvise(at.cast(), end - begin, Advice::LinuxDontNeed) };
-        }
-    }
-
-    /// Has all pages mapped for reading, so that no load faults. A kernel that does not know this
-    /// is no error.
-    pub(crate) fn populate_for_loads(&self) {
-        let (at, len) = (self.base.as_ptr().cast(), self.len);
-        // SAFETY: the range is this mapping; its contents stay as they are.
-        let _ = unsafe { madvise(at, len, Advice::LinuxPopulateRead) };
-    }
-
-    fn from_raw(base: *mut u8, len: usize, access: Access) -> Result<Self, Errno> {
-        let base = NonNull::new(base).ok_or(Errno::NOMEM)?;
-        let writable_len = match access {
-            Access::Writable => len,
-            Access::ReadOnly => 0,
-        };
-        Ok(Self {
-            base,
-            len,
-            writable_len,
-            is_kept: false,
-        })
-    }
-
     /// How many bytes may be accessed.
     #[inline]
     pub fn len(&self) -> usize {
@@ -519,17 +339,6 @@ impl Mapping {
         Ok(())
     }
 
-    /// Asks for huge pages where whole ones lie in the range. A kernel that declines is no error.
-    pub fn prefer_huge_pages(&self, offset: usize, len: usize) {
-        if len < HUGE_PAGE_BYTES {
-            return;
-        }
-        if let Ok(at) = self.writable(offset, len) {
-            // SAFETY: the range lies in the mapping; the advice changes no contents.
-            let _ = unsafe { madvise(at.cast(), len, Advice::LinuxHugepage) };
-        }
-    }
-
     /// Stores the first `len` bytes of data that come word by word.
     #[inline(always)]
     pub(crate) fn store_short(
@@ -618,143 +427,6 @@ pub fn ticks() -> u64 {
 #[inline]
 pub fn ticks_after_loads() -> u64 {
     raw::ticks_after_loads()
-}
-
-/// Words per line.
-pub const LINE_WORDS: usize = 8;
-/// Bytes per line.
-pub const LINE_BYTES: usize = 64;
-/// Bytes of a line after its first word.
-pub const LINE_REST_BYTES: usize = LINE_BYTES - size_of::<u64>();
-
-#[repr(C, align(64))]
-struct Line([AtomicU64; LINE_WORDS]);
-
-/// An array of 64-byte lines in a mapping, a power of two of them. Places are
-/// masked, so every place is in range.
-pub struct Lines {
-    first: NonNull<Line>,
-    mask_bytes: usize,
-    _mapping: Arc<Mapping>,
-}
-
-// SAFETY: only atomics are reached through the pointer, and the mapping is kept alive.
-unsafe impl Send for Lines {}
-// SAFETY: as above.
-unsafe impl Sync for Lines {}
-
-impl Lines {
-    /// The `count` lines from `offset` on.
-    pub fn new(mapping: Arc<Mapping>, offset: usize, count: usize) -> Result<Self, OutOfRange> {
-        if !count.is_power_of_two() {
-            return Err(OutOfRange);
-        }
-        let bytes = count.checked_mul(LINE_BYTES).ok_or(OutOfRange)?;
-        let first = NonNull::new(mapping.writable(offset, bytes)?.cast::<Line>());
-        let first = first.filter(|first| first.is_aligned()).ok_or(OutOfRange)?;
-        Ok(Self {
-            first,
-            mask_bytes: bytes - LINE_BYTES,
-            _mapping: mapping,
-        })
-    }
-
-    /// Copies bytes into the words of a line after the first, as many as fit. Of a word that they do
-    /// not fill, the other bytes are zero.
-    #[inline(always)]
-    pub(crate) fn copy_in(&self, at_bytes: u64, bytes: &[u8]) {
-        let [_, words @ ..] = self.line(at_bytes);
-        if bytes.len() < LINE_REST_BYTES {
-            let (whole, rest) = bytes.as_chunks();
-            for (word, from) in words.iter().zip(whole) {
-                word.store(u64::from_le_bytes(*from), Ordering::Relaxed);
-            }
-            if !rest.is_empty() {
-                words[whole.len()].store(short_rest(rest), Ordering::Relaxed);
-            }
-            return;
-        }
-        let to = words.as_ptr().cast_mut().cast();
-        // SAFETY: so many bytes lie in the words, which are atomics, and in the slice.
-        unsafe { copy_continued(to, bytes.as_ptr(), LINE_REST_BYTES) };
-    }
-
-    /// The line that begins `at_bytes` after the first, rounded down to a line, and
-    /// modulo the length of them all.
-    #[inline(always)]
-    pub fn line(&self, at_bytes: u64) -> &[AtomicU64; LINE_WORDS] {
-        // SAFETY: the number of lines is a power of two, so what the mask leaves is the beginning
-        // of one of them; `new` has checked range, alignment and writability for all of them, and
-        // the mapping lives with us.
-        unsafe {
-            &self
-                .first
-                .byte_add(at_bytes as usize & self.mask_bytes)
-                .as_ref()
-                .0
-        }
-    }
-}
-
-/// One aligned word of a writable mapping.
-pub struct Word {
-    at: NonNull<AtomicU64>,
-    _mapping: Arc<Mapping>,
-}
-
-// SAFETY: only an atomic is reached through the pointer, and the mapping is kept alive.
-unsafe impl Send for Word {}
-// SAFETY: as above.
-unsafe impl Sync for Word {}
-
-impl Word {
-    /// The word at `offset`.
-    pub fn new(mapping: Arc<Mapping>, offset: usize) -> Result<Self, OutOfRange> {
-        let at = NonNull::from(mapping.atomic_u64(offset)?);
-        Ok(Self {
-            at,
-            _mapping: mapping,
-        })
-    }
-
-    /// The atomic itself.
-    #[inline(always)]
-    pub fn atomic(&self) -> &AtomicU64 {
-        // SAFETY: `new` has checked it, and the mapping lives with us.
-        unsafe { self.at.as_ref() }
-    }
-}
-
-/// One aligned word of a mapping that may be read-only.
-pub struct ReadWord {
-    at: NonNull<u8>,
-    _mapping: Arc<Mapping>,
-}
-
-// SAFETY: the word is only loaded, in a way that tolerates writers; the mapping is kept alive.
-unsafe impl Send for ReadWord {}
-// SAFETY: as above.
-unsafe impl Sync for ReadWord {}
-
-impl ReadWord {
-    /// The word at `offset`.
-    pub fn new(mapping: Arc<Mapping>, offset: usize) -> Result<Self, OutOfRange> {
-        let at = NonNull::new(mapping.readable(offset, 8)?.cast_mut()).ok_or(OutOfRange)?;
-        if !at.cast::<u64>().is_aligned() {
-            return Err(OutOfRange);
-        }
-        Ok(Self {
-            at,
-            _mapping: mapping,
-        })
-    }
-
-    /// Loads it, unordered against other memory but for what the compiler does.
-    #[inline(always)]
-    pub fn load(&self) -> u64 {
-        // SAFETY: `new` has checked it, and the mapping lives with us.
-        unsafe { raw::load_u64(self.at.as_ptr()) }
-    }
 }
 
 #[cfg(test)]
