@@ -307,6 +307,9 @@ impl Calls {
         request: &[u8],
     ) -> Result<Option<Pending>, CallError> {
         self.poll(session)?;
+        if self.ends_after.is_some() {
+            return Err(self.dismissed());
+        }
         let started = self.try_start(session, request)?;
         if started.is_none() {
             self.check_service(session)?;
