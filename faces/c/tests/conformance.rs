@@ -6,8 +6,8 @@
 //! variable HAMLYN_PARTY names such a program. The promises are then kept by parties of that
 //! language, and between it and C in both directions; `make python` does so with
 //! `faces/python/tests/party.py`. Those of mailboxes are kept between C, C++
-//! (`programs/party.cpp`), Rust (`conformance/in_rust.rs`) and the language of that program, each
-//! with each.
+//! (`programs/party.cpp`) and Rust (`conformance/in_rust.rs`), each with each, or between the
+//! language of that program and each of these and itself.
 
 #[path = "conformance/completions.rs"]
 mod completions;
@@ -72,19 +72,23 @@ impl Languages {
         }
     }
 
-    /// The worlds in which each promise of mailboxes is kept.
+    /// The worlds in which each promise of mailboxes is kept. With a party of another language they
+    /// are those that it is in: those without it are the same as without HAMLYN_PARTY.
     fn with_mailboxes() -> Vec<Self> {
-        let mut all = vec![Program::in_c(), Program::in_cpp(), Program::InRust];
-        all.extend(Program::of_environment());
+        let all = [Program::in_c(), Program::in_cpp(), Program::InRust];
+        let of = |serves: &Program, asks: &Program| Self {
+            serves: serves.clone(),
+            asks: asks.clone(),
+        };
+        let other = Program::of_environment();
         let mut pairs = Vec::new();
-        for serves in &all {
-            for asks in &all {
-                pairs.push(Self {
-                    serves: serves.clone(),
-                    asks: asks.clone(),
-                });
+        for one in &all {
+            match &other {
+                None => pairs.extend(all.iter().map(|asks| of(one, asks))),
+                Some(other) => pairs.extend([of(one, other), of(other, one)]),
             }
         }
+        pairs.extend(other.map(|other| of(&other, &other)));
         pairs
     }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import multiprocessing
+import os
 import random
 import struct
 import time
@@ -189,7 +190,9 @@ def test_all_shapes_and_types_arrive() -> None:
                         assert not came.reshape(-1).view("u1").reshape(-1, item)[:, 1:8].any()
 
 
-def worker(number: int) -> None:
+def worker(namespace: str, number: int) -> None:
+    # A server that forks has the environment of an earlier test.
+    os.environ["HAMLYN_NAMESPACE"] = namespace
     with hamlyn.shared_array("field", timeout=WAIT) as field, hamlyn.shared_array(f"answer{number}", (3,)) as answer:
         array = next(iter(field))
         answer.publisher.await_readers(1, WAIT)
@@ -198,9 +201,9 @@ def worker(number: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_start_methods(method: str) -> None:
+def test_start_methods(method: str, namespace: str) -> None:
     context = multiprocessing.get_context(method)
-    workers = [context.Process(target=worker, args=(number,)) for number in range(2)]
+    workers = [context.Process(target=worker, args=(namespace, number)) for number in range(2)]
     for process in workers:
         process.start()
     with hamlyn.shared_array("field", (3,)) as field:

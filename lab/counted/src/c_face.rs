@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value, json};
 
 use crate::Protocol;
 use crate::instructions::{BATCHES, per_message, profile};
@@ -137,13 +136,13 @@ fn succeed(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// For programs.
-pub fn json(all: &[Figures]) -> Value {
-    let pair = |(send, receive): (f64, f64)| json!({"send": send, "receive": receive});
-    let by_protocol = all.iter().map(|figures| {
-        let of_one = json!({ "rust": pair(figures.rust), "c": pair(figures.c) });
-        (figures.protocol.name().to_owned(), of_one)
-    });
-    let by_protocol: Map<_, _> = by_protocol.collect();
-    json!({ "instructions_through_c": by_protocol })
+/// A line for each: what it is of, its protocol, the count in Rust and that in C.
+pub fn lines(all: &[Figures]) -> String {
+    let mut lines = String::new();
+    for figures in all {
+        let (name, rust, c) = (figures.protocol.name(), figures.rust, figures.c);
+        lines += &format!("send {name} {} {}\n", rust.0, c.0);
+        lines += &format!("receive {name} {} {}\n", rust.1, c.1);
+    }
+    lines
 }

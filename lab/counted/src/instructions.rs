@@ -10,7 +10,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::{Value, json};
 
 use crate::program::{BATCH, Counted, Order};
 
@@ -27,12 +26,14 @@ pub struct Instructions {
 }
 
 impl Instructions {
-    /// For programs.
-    pub fn json(&self) -> Value {
-        json!({
-            "instructions_per_send": self.per_send,
-            "instructions_per_receive": self.per_receive,
-        })
+    /// A line for each: what it is of, its name, and the count.
+    pub fn lines(&self) -> String {
+        let all = [("send", &self.per_send), ("receive", &self.per_receive)];
+        let lines = all.into_iter().flat_map(|(what, counts)| {
+            let line = move |(name, count)| format!("{what} {name} {count}\n");
+            counts.iter().map(line)
+        });
+        lines.collect()
     }
 }
 
@@ -62,12 +63,9 @@ pub(crate) fn per_message(profile: &str) -> Result<(f64, f64)> {
 
 /// Runs the program, told what to count; what callgrind wrote about it.
 fn profile_of(program: &Path, arguments: &[&str], counted: Counted) -> Result<String> {
-    let mut order = serde_json::to_string(&Order {
-        counted,
-        batches: BATCHES,
-    })?;
-    order.push('\n');
-    profile(counted.name(), program, arguments, &order)
+    let batches = BATCHES;
+    let order = Order { counted, batches };
+    profile(counted.name(), program, arguments, &order.line())
 }
 
 /// Runs a program that calls what is counted in [`BATCHES`] batches of [`BATCH`]; what callgrind

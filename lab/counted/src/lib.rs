@@ -14,10 +14,9 @@ pub mod program;
 
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 /// What carries a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Protocol {
     /// The lower layer, in fast mode.
     Raw,

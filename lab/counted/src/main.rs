@@ -1,4 +1,4 @@
-//! Counts, and prints one JSON object; the program that is counted is this one.
+//! Counts, and prints a line for each count; the program that is counted is this one.
 //!
 //! `hamlyn-counted` counts messages, `hamlyn-counted c FACE` what a call through C takes beside one
 //! of Rust, with the sources of the C face in that folder. `calls` and `echo` are the programs in
@@ -32,7 +32,7 @@ fn run(arguments: &[&str]) -> Result<()> {
         [PROGRAM] => return program::run(),
         [] => {
             let program = std::env::current_exe().context("finding this program")?;
-            instructions::count(&program, &[PROGRAM])?.json()
+            instructions::count(&program, &[PROGRAM])?.lines()
         }
         ["calls", protocol, batches, namespace] => {
             let done = calls::run(protocol, batches.parse().context(USAGE)?, namespace);
@@ -42,9 +42,9 @@ fn run(arguments: &[&str]) -> Result<()> {
             let (length, count) = (length.parse().context(USAGE)?, count.parse()?);
             return echo::run(role, length, count, namespace).map_err(Error::from_boxed);
         }
-        ["c", face] => c_face::json(&c_face::count(Path::new(face))?),
+        ["c", face] => c_face::lines(&c_face::count(Path::new(face))?),
         _ => bail!(USAGE),
     };
-    println!("{}", serde_json::to_string_pretty(&counted)?);
+    print!("{counted}");
     Ok(())
 }

@@ -162,10 +162,10 @@ fn receive(peer: &Peer, number: usize, history: &History) {
     let begun = peer::now();
     loop {
         let found = peer.with(|_| {
-            let found = receiver.recv(if peer.shares_interface() {
-                Wait::Poll
-            } else {
-                Wait::millis(20)
+            let found = receiver.recv(match peer.shares_interface() {
+                true => Wait::Poll,
+                // At the limit nothing comes, hundreds of times.
+                false => Wait::millis(5),
             });
             found.map(|record| record.map(hamlyn::stream::Record::keep))
         });

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use hamlyn_counted::c_face;
+use hamlyn_counted::c_face::{self, Figures};
+use serde_json::{Map, Value, json};
 
 use super::comparison::in_checkout;
 
@@ -22,7 +23,7 @@ pub(crate) fn run(as_json: bool) -> Result<()> {
     let face = file.parent().and_then(Path::parent);
     let all = c_face::count(face.context("the program lies in the folder of the C face")?)?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&c_face::json(&all))?);
+        println!("{}", serde_json::to_string_pretty(&json(&all))?);
         return Ok(());
     }
     let mut table = hamlyn_cli::terminal::table(&["instructions", "Rust", "C", "more through C"]);
@@ -41,4 +42,15 @@ pub(crate) fn run(as_json: bool) -> Result<()> {
     }
     println!("How many instructions more does a call through C take?\n{table}");
     Ok(())
+}
+
+/// For programs.
+fn json(all: &[Figures]) -> Value {
+    let pair = |(send, receive): (f64, f64)| json!({"send": send, "receive": receive});
+    let by_protocol = all.iter().map(|figures| {
+        let of_one = json!({ "rust": pair(figures.rust), "c": pair(figures.c) });
+        (figures.protocol.name().to_owned(), of_one)
+    });
+    let by_protocol: Map<_, _> = by_protocol.collect();
+    json!({ "instructions_through_c": by_protocol })
 }
