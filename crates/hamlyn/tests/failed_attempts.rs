@@ -1,0 +1,155 @@
+//! A call that fails leaves nothing behind, and takes nothing that the next one needs: end points
+//! are bound and connected in vain again and again.
+
+use hamlyn::engine::counting::Counting;
+use hamlyn::error::{ConnectError, OpenError};
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::lane::{Lane, LaneOptions};
+use hamlyn::loans::{PublisherOptions, SlowReaders};
+use hamlyn::mailbox::MailboxOptions;
+use hamlyn::service::ServiceOptions;
+use hamlyn::stream::StreamOptions;
+use hamlyn::{Manager, ManagerOptions, Wait};
+
+use crate::support::{namespace, open};
+
+const ATTEMPTS: usize = 1_000;
+
+type Local = Manager<ProcessHost>;
+type Attempt<E> = (&'static str, fn(&Local, &str) -> Result<(), E>);
+
+fn named(namespace: &str, name: &str) -> Local {
+    let options = Options::named(name).in_namespace(namespace);
+    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+}
+
+fn publish(manager: &Local, item: &str, slow_readers: SlowReaders) -> Result<(), OpenError> {
+    let options = PublisherOptions {
+        message_bytes: 64,
+        slow_readers,
+        ..PublisherOptions::default()
+    };
+    manager.bind_publisher(item, options).map(drop)
+}
+
+/// Each binds an end point and drops it.
+const BINDS: [Attempt<OpenError>; 9] = [
+    ("datagram", |it, item| it.bind_datagram(item, 64).map(drop)),
+    ("stream", |it, item| {
+        it.bind_stream(item, StreamOptions::default()).map(drop)
+    }),
+    ("mailbox", |it, item| {
+        it.bind_mailbox(item, MailboxOptions::default()).map(drop)
+    }),
+    ("tagged write", |it, item| {
+        it.bind_tagged_write(item, 64, 4).map(drop)
+    }),
+    ("group", |it, item| {
+        it.bind_group(item, 64, Counting::Bits32).map(drop)
+    }),
+    ("service", |it, item| {
+        it.bind_service(item, ServiceOptions::default()).map(drop)
+    }),
+    ("publisher", |it, item| {
+        publish(it, item, SlowReaders::Block)
+    }),
+    ("publisher that loses", |it, item| {
+        publish(it, item, SlowReaders::Lose)
+    }),
+    ("publisher of the latest", |it, item| {
+        publish(it, item, SlowReaders::Latest)
+    }),
+];
+
+/// Each connects to an end point and drops what it has.
+const CONNECTS: [Attempt<ConnectError>; 7] = [
+    ("datagram", |it, to| {
+        it.connect_datagram(to, Wait::Poll).map(drop)
+    }),
+    ("stream", |it, to| {
+        it.connect_stream(to, Wait::Poll).map(drop)
+    }),
+    ("mailbox", |it, to| {
+        it.connect_mailbox(to, Wait::Poll).map(drop)
+    }),
+    ("tagged write", |it, to| {
+        it.connect_tagged_write(to, Wait::Poll).map(drop)
+    }),
+    ("group", |it, to| it.connect_group(to, Wait::Poll).map(drop)),
+    ("service", |it, to| {
+        it.connect_service(to, Wait::Poll).map(drop)
+    }),
+    ("publisher", |it, to| {
+        it.connect_subscriber(to, Wait::Poll).map(drop)
+    }),
+];
+
+/// Takes all the room that there is in the manager's queue.
+fn take_all_room(manager: &Local) -> Lane {
+    let entries = ManagerOptions::default().queue_entries as u16;
+    let options = LaneOptions {
+        buffers: entries - 3,
+        buffer_bytes: 1,
+    };
+    Lane::open(&mut manager.session(), options).unwrap()
+}
+
+#[test]
+fn a_bind_to_an_item_that_is_taken_leaves_nothing() {
+    for (what, bind) in BINDS {
+        let here = open(&namespace());
+        let owner = here
+            .bind_mailbox("item", MailboxOptions::default())
+            .unwrap();
+        let before = here.session().slots_open();
+        for _ in 0..ATTEMPTS {
+            let bound = bind(&here, "item");
+            assert!(
+                matches!(bound, Err(OpenError::ItemTaken { .. })),
+                "{what}: {bound:?}"
+            );
+        }
+        assert_eq!(here.session().slots_open(), before, "{what}");
+        drop(owner);
+        bind(&here, "item").unwrap();
+        take_all_room(&here).close(&mut here.session());
+    }
+}
+
+#[test]
+fn a_bind_without_room_leaves_nothing() {
+    for (what, bind) in BINDS {
+        let here = open(&namespace());
+        let all = take_all_room(&here);
+        let before = here.session().slots_open();
+        for _ in 0..ATTEMPTS {
+            let bound = bind(&here, "item");
+            assert!(
+                matches!(bound, Ok(()) | Err(OpenError::QueueRoom { .. })),
+                "{what}: {bound:?}"
+            );
+        }
+        assert_eq!(here.session().slots_open(), before, "{what}");
+        all.close(&mut here.session());
+        take_all_room(&here).close(&mut here.session());
+        bind(&here, "item").unwrap();
+    }
+}
+
+#[test]
+fn connecting_to_nobody_leaves_nothing() {
+    let namespace = namespace();
+    let here = open(&namespace);
+    let there = named(&namespace, "there");
+    for (what, connect) in CONNECTS {
+        for to in ["nobody/item", "there/item", "there/", "there"] {
+            for _ in 0..ATTEMPTS {
+                let connected = connect(&here, to);
+                assert!(connected.is_err(), "{what}");
+            }
+        }
+        assert_eq!(here.session().slots_open(), 0, "{what}");
+    }
+    take_all_room(&here).close(&mut here.session());
+    drop(there);
+}
