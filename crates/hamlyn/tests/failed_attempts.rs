@@ -3,6 +3,7 @@
 
 use hamlyn::engine::counting::Counting;
 use hamlyn::error::{ConnectError, OpenError};
+use hamlyn::group::BeginError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::lane::{Lane, LaneOptions};
 use hamlyn::loans::{PublisherOptions, SlowReaders};
@@ -11,7 +12,7 @@ use hamlyn::service::ServiceOptions;
 use hamlyn::stream::StreamOptions;
 use hamlyn::{Manager, ManagerOptions, Wait};
 
-use crate::support::{namespace, open};
+use crate::support::{LONG, namespace, open};
 
 const ATTEMPTS: usize = 1_000;
 
@@ -152,4 +153,41 @@ fn connecting_to_nobody_leaves_nothing() {
     }
     take_all_room(&here).close(&mut here.session());
     drop(there);
+}
+
+/// A call that is refused leaves the round that has begun as it was.
+#[test]
+fn a_round_that_cannot_begin_changes_nothing() {
+    let namespace = namespace();
+    let there = named(&namespace, "there");
+    let here = open(&namespace);
+    let mut group = there.bind_group("parts", 5_000, Counting::Bits64).unwrap();
+    let mut alone = hamlyn::group::Receiver::new(&there, 4, Counting::Bits32).unwrap();
+    let member = alone.begin().unwrap();
+    let refused = alone.begin_shared(&[4]);
+    assert!(matches!(refused, Err(BeginError::NotBound)), "{refused:?}");
+    let mut sender = hamlyn::group::Sender::grow(&here, &member, LONG).unwrap();
+    sender.send_last(0, b"ours", LONG).unwrap();
+    assert_eq!(alone.recv(LONG), Ok(Some(&b"ours"[..])));
+
+    group.begin_shared(&[4_996, 4]).unwrap();
+    for _ in 0..ATTEMPTS {
+        let refused = group.begin_shared(&[5_001]);
+        assert!(matches!(refused, Err(BeginError::Split(_))), "{refused:?}");
+    }
+    for part in [&[1; 4_996][..], &[2; 4]] {
+        let mut sender = here.connect_group("there/parts", LONG).unwrap();
+        sender.send_last(0, part, LONG).unwrap();
+    }
+    assert_eq!(group.recv(LONG).unwrap().map(<[u8]>::len), Some(5_000));
+
+    // More parts than an interface offers.
+    for _ in 0..3 {
+        let refused = group.begin_shared(&[1; 5_000]);
+        assert!(matches!(refused, Err(BeginError::Open(_))), "{refused:?}");
+    }
+    assert!(here.connect_group("there/parts", Wait::millis(10)).is_err());
+    let _other = there
+        .bind_mailbox("other", MailboxOptions::default())
+        .unwrap();
 }
