@@ -5,7 +5,7 @@ use hamlyn_host::{
 };
 
 use crate::core::Core;
-use crate::error::{ConnectError, OpenError};
+use crate::error::{ConnectError, OpenError, SendError};
 
 use crate::item::{Bound, EndPoint, Found, ItemHeader, Which};
 use crate::message::Target;
@@ -255,5 +255,6 @@ fn is_for_now(error: &ConnectError) -> bool {
                 }
                 | Reach::Host(_),
         ) | ConnectError::Open(_)
+            | ConnectError::Send(SendError::WouldBlock { .. } | SendError::Host(_))
     )
 }

@@ -1,18 +1,21 @@
 //! A call that fails leaves nothing behind, and takes nothing that the next one needs: end points
 //! are bound and connected in vain again and again.
 
+use std::thread;
+
 use hamlyn::engine::counting::Counting;
-use hamlyn::error::{ConnectError, OpenError};
+use hamlyn::error::{ConnectError, OpenError, SendError};
 use hamlyn::group::BeginError;
 use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::lane::{Lane, LaneOptions};
 use hamlyn::loans::{PublisherOptions, SlowReaders};
-use hamlyn::mailbox::MailboxOptions;
+use hamlyn::mailbox::{self, MailboxOptions};
 use hamlyn::service::ServiceOptions;
 use hamlyn::stream::StreamOptions;
 use hamlyn::{Manager, ManagerOptions, Wait};
 
-use crate::support::{LONG, namespace, open};
+use crate::support::{LONG, namespace, open, open_shared, until};
 
 const ATTEMPTS: usize = 1_000;
 
@@ -190,4 +193,107 @@ fn a_round_that_cannot_begin_changes_nothing() {
     let _other = there
         .bind_mailbox("other", MailboxOptions::default())
         .unwrap();
+}
+
+type Shared = Manager<ProcessHost<AnyThread>>;
+
+/// A program whose link is full, and the one that does not take what is in it.
+struct FullLink {
+    there: Local,
+    here: Shared,
+    inbox: mailbox::Receiver,
+}
+
+impl FullLink {
+    fn new() -> Self {
+        let namespace = namespace();
+        let there = named(&namespace, "there");
+        let inbox = there
+            .bind_mailbox("inbox", MailboxOptions::default())
+            .unwrap();
+        let here = open_shared(&namespace);
+        Self { there, here, inbox }
+    }
+
+    fn fill(&self) {
+        let sender = self.here.connect_mailbox("there/inbox", LONG).unwrap();
+        // The ring first, then the work queue, which takes short ones only.
+        for bytes in [1_024, 64, 0] {
+            while sender.send(&[7; 1_024][..bytes], Wait::Poll).is_ok() {}
+        }
+    }
+
+    /// Connects twice: in vain to what was looked up while the link is full, and to the same when
+    /// it is not.
+    fn connect<E: Send>(
+        &mut self,
+        to: &str,
+        connect: impl Fn(&Shared, hamlyn::EndPoint<'_>, Wait) -> Result<E, ConnectError> + Sync,
+    ) -> E {
+        let found = self.here.look_up(&[to], LONG).remove(0).unwrap();
+        self.fill();
+        let full = connect(&self.here, found.into(), Wait::Poll).map(drop);
+        assert!(
+            matches!(full, Err(ConnectError::Send(SendError::WouldBlock { .. }))),
+            "{to}: {full:?}"
+        );
+        assert_eq!(self.here.session().slots_open(), 0, "{to}");
+        while self.inbox.recv(Wait::Poll).unwrap().is_some() {}
+        let here = &self.here;
+        connected(&self.there, || connect(here, to.into(), LONG))
+    }
+}
+
+/// Connects in another thread, while this one takes what comes to the peer.
+fn connected<E: Send>(
+    there: &Local,
+    connect: impl FnOnce() -> Result<E, ConnectError> + Send,
+) -> E {
+    thread::scope(|scope| {
+        let connecting = scope.spawn(connect);
+        until("the end of connecting", || {
+            there.session().poll();
+            connecting.is_finished().then_some(())
+        });
+        connecting.join().unwrap().unwrap()
+    })
+}
+
+/// What is offered to one peer alone is not lost with an attempt whose greeting found no room, nor
+/// given away by it.
+#[test]
+fn a_greeting_without_room_takes_nothing_from_the_next() {
+    let mut scene = FullLink::new();
+    let mut log = scene
+        .there
+        .bind_stream("log", StreamOptions::default())
+        .unwrap();
+    let mut sender = scene.connect("there/log", |here, to, wait| here.connect_stream(to, wait));
+    sender.send(b"first", LONG).unwrap();
+    assert_eq!(log.recv(LONG).unwrap().unwrap(), b"first");
+
+    let mut scene = FullLink::new();
+    let for_one = ServiceOptions {
+        clients: 1,
+        ..ServiceOptions::default()
+    };
+    let mut service = scene.there.bind_service("echo", for_one).unwrap();
+    let mut client = scene.connect("there/echo", |here, to, wait| {
+        here.connect_service(to, wait)
+    });
+    let call = client.start(b"?", LONG).unwrap();
+    service.next(LONG).unwrap().unwrap().reply(b"!").unwrap();
+    assert_eq!(&*client.reply(&call, LONG).unwrap().unwrap(), b"!");
+
+    let mut scene = FullLink::new();
+    let for_one = PublisherOptions {
+        readers: 1,
+        message_bytes: 64,
+        slow_readers: SlowReaders::Latest,
+        ..PublisherOptions::default()
+    };
+    let mut publisher = scene.there.bind_publisher("news", for_one).unwrap();
+    let connect = |here: &Shared, to: hamlyn::EndPoint<'_>, wait| here.connect_subscriber(to, wait);
+    let _subscriber = scene.connect("there/news", connect);
+    assert_eq!(publisher.await_readers(1, LONG), Ok(1));
 }
