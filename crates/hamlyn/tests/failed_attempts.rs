@@ -8,6 +8,7 @@ use hamlyn::error::{ConnectError, OpenError, SendError};
 use hamlyn::group::BeginError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
+use hamlyn::host::{Address, ConnectError as Reach, RefusedBecause, Supply};
 use hamlyn::lane::{Lane, LaneOptions};
 use hamlyn::loans::{PublisherOptions, SlowReaders};
 use hamlyn::mailbox::{self, MailboxOptions};
@@ -296,4 +297,32 @@ fn a_greeting_without_room_takes_nothing_from_the_next() {
     let connect = |here: &Shared, to: hamlyn::EndPoint<'_>, wait| here.connect_subscriber(to, wait);
     let _subscriber = scene.connect("there/news", connect);
     assert_eq!(publisher.await_readers(1, LONG), Ok(1));
+}
+
+/// A place that cannot be offered is one for which there is no room: those who ask hear so.
+#[test]
+fn a_place_that_cannot_be_offered_is_told_of() {
+    let namespace = namespace();
+    let there = named(&namespace, "there");
+    let here = open(&namespace);
+    let options = ServiceOptions {
+        clients: 8,
+        ..ServiceOptions::default()
+    };
+    let mut service = there.bind_service("echo", options).unwrap();
+    let mut asked = 0;
+    until("the reason", || {
+        while there.session().offer("other", Supply::Once, b"x").is_ok() {}
+        assert!(service.next(Wait::Poll).unwrap().is_none());
+        match here.ask(Address::Name("there"), "echo", Wait::millis(50)) {
+            Ok(_) => asked += 1,
+            Err(ConnectError::Reach(Reach::Refused {
+                reason: RefusedBecause::SHORT,
+                ..
+            })) => return Some(()),
+            Err(_) => {}
+        }
+        None
+    });
+    assert!(asked < options.clients, "{asked}");
 }
