@@ -135,7 +135,16 @@ impl<H: Host> Session<'_, H> {
                 Some(found) => (found, left),
                 None => self.find(&to_address, left, &mut waiting)?,
             };
-            let body = header.body_of(&found.offered, &to_address)?;
+            let body = match header.body_of(&found.offered, &to_address) {
+                Ok(body) => body,
+                Err(error) => {
+                    // It was given to this one, which may ask for it as what it is.
+                    if found.is_for_one() {
+                        self.core.found.keep(found);
+                    }
+                    return Err(error);
+                }
+            };
             match connect(self, &body, left) {
                 Ok((end, greeted)) => {
                     let is_known = match greeted {

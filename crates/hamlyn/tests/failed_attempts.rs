@@ -326,3 +326,20 @@ fn a_place_that_cannot_be_offered_is_told_of() {
     });
     assert!(asked < options.clients, "{asked}");
 }
+
+/// Nor is it lost with an attempt that took it for something else.
+#[test]
+fn connecting_by_another_protocol_takes_nothing_from_the_next() {
+    let namespace = namespace();
+    let there = named(&namespace, "there");
+    let here = open_shared(&namespace);
+    let _log = there.bind_stream("log", StreamOptions::default()).unwrap();
+    for _ in 0..20 {
+        let other = here.connect_mailbox("there/log", LONG).map(drop);
+        assert!(
+            matches!(other, Err(ConnectError::OtherProtocol { .. })),
+            "{other:?}"
+        );
+    }
+    connected(&there, || here.connect_stream("there/log", LONG));
+}
