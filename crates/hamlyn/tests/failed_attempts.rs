@@ -4,6 +4,8 @@
 use std::thread;
 
 use hamlyn::engine::counting::Counting;
+use hamlyn::engine::grant::GrantRefused;
+use hamlyn::engine::slot::Rights;
 use hamlyn::error::{ConnectError, OpenError, SendError};
 use hamlyn::group::BeginError;
 use hamlyn::host::process::{Options, ProcessHost};
@@ -12,9 +14,10 @@ use hamlyn::host::{Address, ConnectError as Reach, RefusedBecause, Supply};
 use hamlyn::lane::{Lane, LaneOptions};
 use hamlyn::loans::{PublisherOptions, SlowReaders};
 use hamlyn::mailbox::{self, MailboxOptions};
+use hamlyn::region::SharedOptions;
 use hamlyn::service::ServiceOptions;
 use hamlyn::stream::StreamOptions;
-use hamlyn::{Manager, ManagerOptions, Wait};
+use hamlyn::{Access, Area, Holders, Manager, ManagerOptions, NewSlot, ShareError, Slot, Wait};
 
 use crate::support::{LONG, namespace, open, open_shared, until};
 
@@ -342,4 +345,30 @@ fn connecting_by_another_protocol_takes_nothing_from_the_next() {
         );
     }
     connected(&there, || here.connect_stream("there/log", LONG));
+}
+
+/// A slot's handle that is another manager's says less of the slot of that name here than it has.
+#[test]
+fn pages_that_cannot_be_shared_are_not_shared() {
+    const PAGE: u64 = 4_096;
+    let open_slot = |pages: u64| {
+        let manager = open(&namespace());
+        let area = Area::shared(SharedOptions::sparse(2 * PAGE)).unwrap();
+        let new = NewSlot::new(&area).range(0..pages * PAGE);
+        let slot = manager.session().open_slot(new.rights(Rights::WRITE));
+        (manager, slot.unwrap())
+    };
+    let ((here, slot), (_there, shorter)) = (open_slot(2), open_slot(1));
+    assert_eq!(shorter.name(), slot.name());
+    let share = |slot: &Slot| {
+        let mut session = here.session();
+        session.share(slot, PAGE..2 * PAGE, Access::Writable, Holders::Linked)
+    };
+    for _ in 0..ATTEMPTS {
+        let refused = share(&shorter).map(drop);
+        let not_open = GrantRefused::NotOpen(slot.name());
+        assert_eq!(refused, Err(ShareError::Refused(not_open)));
+    }
+    let region = share(&slot).unwrap();
+    here.session().revoke(&region).unwrap();
 }
