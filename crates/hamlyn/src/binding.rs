@@ -5,7 +5,7 @@ use hamlyn_host::{
 };
 
 use crate::core::Core;
-use crate::error::{ConnectError, OpenError};
+use crate::error::{ConnectError, OpenError, SendError};
 
 use crate::item::{Bound, EndPoint, Found, ItemHeader, Which};
 use crate::message::Target;
@@ -135,7 +135,16 @@ impl<H: Host> Session<'_, H> {
                 Some(found) => (found, left),
                 None => self.find(&to_address, left, &mut waiting)?,
             };
-            let body = header.body_of(&found.offered, &to_address)?;
+            let body = match header.body_of(&found.offered, &to_address) {
+                Ok(body) => body,
+                Err(error) => {
+                    // It was given to this one, which may ask for it as what it is.
+                    if found.is_for_one() {
+                        self.core.found.keep(found);
+                    }
+                    return Err(error);
+                }
+            };
             match connect(self, &body, left) {
                 Ok((end, greeted)) => {
                     let is_known = match greeted {
@@ -255,5 +264,6 @@ fn is_for_now(error: &ConnectError) -> bool {
                 }
                 | Reach::Host(_),
         ) | ConnectError::Open(_)
+            | ConnectError::Send(SendError::WouldBlock { .. } | SendError::Host(_))
     )
 }

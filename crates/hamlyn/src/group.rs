@@ -99,18 +99,39 @@ impl<H: Host> Receiver<H> {
     /// parts of the given lengths and offers a member for each, to one asker each, in that order.
     /// Members of earlier rounds that no peer asked for are withdrawn.
     pub fn begin_shared(&mut self, lengths_bytes: &[u64]) -> Result<(), BeginError> {
-        let members = self.begin()?.divide(lengths_bytes)?;
-        let Some(bound) = &self.bound else {
+        self.manager.check()?;
+        if self.bound.is_none() {
             return Err(BeginError::NotBound);
+        }
+        // What is refused leaves the round as it is that has begun.
+        self.whole().divide(lengths_bytes)?;
+        let members = self.begin()?.divide(lengths_bytes)?;
+        let offered = self.offer(&members);
+        self.open = offered.is_ok();
+        Ok(offered?)
+    }
+
+    /// Offers all of these members, or none.
+    fn offer(&self, members: &[Member]) -> Result<(), OpenError> {
+        let Some(bound) = &self.bound else {
+            return Ok(());
         };
         let mut session = self.manager.enter()?;
-        session.core.withdraw_bound(bound);
-        for member in members {
-            session
-                .core
-                .offer_bound(bound, &member.to_bytes(), Supply::Once)?;
+        let core = &mut session.core;
+        core.withdraw_bound(bound);
+        let mut offered = members
+            .iter()
+            .map(|member| core.offer_bound(bound, &member.to_bytes(), Supply::Once));
+        let all_offered = offered.try_for_each(|offered| offered);
+        all_offered.inspect_err(|_| core.withdraw_bound(bound))
+    }
+
+    /// The whole of buffer and share, under the present key.
+    fn whole(&self) -> Member {
+        Member {
+            ticket: self.buffer.ticket(),
+            share: Share::whole(self.counting),
         }
-        Ok(())
     }
 
     /// Begins a round: a fresh key, an empty count, and the whole of buffer and share as one
@@ -132,10 +153,7 @@ impl<H: Host> Receiver<H> {
         while session.core.next_arrival(self.buffer.class).is_some() {}
         self.buffer.arm();
         self.open = true;
-        Ok(Member {
-            ticket: self.buffer.ticket(),
-            share: Share::whole(self.counting),
-        })
+        Ok(self.whole())
     }
 
     /// Waits until everything from all members has come, and returns it. Nothing if that was not so

@@ -128,10 +128,7 @@ impl ItemHeader {
                 ours: VERSION,
             });
         }
-        let known = Protocol::ALL
-            .into_iter()
-            .find(|&known| known as u8 == protocol);
-        let Some(protocol) = known else {
+        let Some(protocol) = protocol_of(protocol) else {
             return Err(not_bound("its protocol is unknown"));
         };
         if protocol != self.protocol {
@@ -161,6 +158,22 @@ impl ItemHeader {
         }
         Ok(body.to_vec())
     }
+}
+
+fn protocol_of(byte: u8) -> Option<Protocol> {
+    let mut all = Protocol::ALL.into_iter();
+    all.find(|&known| known as u8 == byte)
+}
+
+/// True if those bytes offer an end point to one peer, which has it by them. Total.
+fn is_for_one(offered: &[u8]) -> bool {
+    let of = || {
+        let ([.., protocol], rest) = offered.split_first_chunk::<FIXED_BYTES>()?;
+        let (_, rest) = read_type(rest)?;
+        let (_, body) = read_type(rest)?;
+        Some((protocol_of(*protocol)?, body))
+    };
+    of().is_some_and(|(protocol, body)| protocol.is_offered_to_one() && !body.is_empty())
 }
 
 /// A type as errors name it, and what follows it.
@@ -263,6 +276,11 @@ impl Found {
     /// programs that offer tickets of their own.
     pub fn offered(&self) -> &[u8] {
         &self.offered
+    }
+
+    /// True if it offers an end point to one peer, which is this one now.
+    pub(crate) fn is_for_one(&self) -> bool {
+        is_for_one(&self.offered)
     }
 
     /// Whether its owner cannot have taken it back.

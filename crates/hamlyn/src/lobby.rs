@@ -306,17 +306,17 @@ impl<T: Guest> Lobby<T> {
     /// so.
     fn offer<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), OpenError> {
         while self.lacks_offers() {
-            let guest = match T::open(session, &self.of_guests) {
-                Ok(guest) => guest,
-                Err(error) => {
-                    session.core.run_short(&self.bound);
-                    return Err(error);
-                }
-            };
-            // If it cannot be offered, all that the guest consists of is closed with it.
-            let (places, seed) = (self.options.places, guest.seed());
+            let places = self.options.places;
+            let opened = T::open(session, &self.of_guests).and_then(|guest| {
+                // If it cannot be offered, all that the guest consists of is closed with it.
+                let number = session
+                    .core
+                    .offer_place(&self.bound, places, &guest.seed())?;
+                Ok((guest, number))
+            });
+            let (guest, number) = opened.inspect_err(|_| session.core.run_short(&self.bound))?;
             let place = Place {
-                number: session.core.offer_place(&self.bound, places, &seed)?,
+                number,
                 item: self.bound.item.clone(),
                 leaving: self.bound.leaving.clone(),
                 _counted: self.counted.clone(),

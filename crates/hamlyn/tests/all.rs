@@ -10,6 +10,7 @@ mod connecting;
 mod corpus;
 mod dropped_handles;
 mod ends;
+mod failed_attempts;
 mod hostile;
 mod hostile_loans;
 mod hostile_memory;

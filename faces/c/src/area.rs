@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use hamlyn::region::{AreaError, SharedOptions};
 use hamlyn::{Area, NewSlot};
 
-use crate::boundary::{bytes, bytes_mut, call, room};
+use crate::boundary::{bytes, bytes_mut, call, room, room_if_asked};
 use crate::handle::{self, kind};
 use crate::handover::HANDED_OVER;
 use crate::lower::with_interface;
@@ -221,11 +221,12 @@ pub unsafe extern "C" fn hamlyn_change_area(
 ) -> Status {
     call(error, || {
         let atomic = AtomicChange::read(change)?;
+        let place = room_if_asked("the place for the word", before)?;
         handle::with(area, |area| {
             check_writes(area)?;
             let was = area.change_at(offset, &atomic).map_err(outside)?;
-            if !before.is_null() {
-                room("the place for the word", before)?.put(was);
+            if let Some(place) = place {
+                place.put(was);
             }
             Ok(())
         })

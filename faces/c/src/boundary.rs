@@ -208,6 +208,19 @@ pub(crate) fn room<T>(what: &'static str, place: *mut T) -> Result<Room<T>, Fail
     }
 }
 
+/// The same of a result for which null says that nobody asks. Calls look before they do anything:
+/// what is done cannot be refused any more.
+#[inline(always)]
+pub(crate) fn room_if_asked<T>(
+    what: &'static str,
+    place: *mut T,
+) -> Result<Option<Room<T>>, Failure> {
+    match place.is_null() {
+        true => Ok(None),
+        false => room(what, place).map(Some),
+    }
+}
+
 /// The same, if it is not null.
 #[inline(always)]
 pub(crate) fn room_at_once<T>(place: *mut T) -> Option<Room<T>> {

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use hamlyn::{loans, stream};
 
-use crate::boundary::{bytes_mut, call, room};
+use crate::boundary::{bytes_mut, call, room, room_if_asked};
 use crate::datagram::Message;
 use crate::handle::{self, kind};
 use crate::loans::{Subscriber, SubscriberHandle};
@@ -121,10 +121,11 @@ pub unsafe extern "C" fn hamlyn_get_kept_sample(
 ) -> Status {
     call(error, || {
         let place = room("the place for the length", length_bytes)?;
+        let place_of_number = room_if_asked("the place for the number", number)?;
         handle::with(kept, |kept| {
             place.put(kept.len());
-            if !number.is_null() {
-                room("the place for the number", number)?.put(kept.number());
+            if let Some(place) = place_of_number {
+                place.put(kept.number());
             }
             Ok(())
         })

@@ -5,7 +5,9 @@ use std::ffi::c_void;
 
 use hamlyn::lane::{self, Kept, Lane, LaneSeed, LaneSender, SEED_BYTES};
 
-use crate::boundary::{Room, bytes, call, read_or_default, room, to_travel, travelled, wait_of};
+use crate::boundary::{
+    Room, bytes, call, read_or_default, room, room_if_asked, to_travel, travelled, wait_of,
+};
 use crate::datagram::{NONE_HELD, NOTHING_CAME};
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_lower, on};
@@ -255,12 +257,15 @@ pub unsafe extern "C" fn hamlyn_close_lane_sender(
     })
 }
 
-/// Tells the number of the buffer, if anybody asks.
-fn put_buffer(place: *mut u32, buffer: u16) -> Result<(), Failure> {
-    if !place.is_null() {
-        room("the place for the number", place)?.put(buffer.into());
+/// Where the number of the buffer goes, if anybody asks.
+fn buffer_place(place: *mut u32) -> Result<Option<Room<u32>>, Failure> {
+    room_if_asked("the place for the number", place)
+}
+
+fn put_buffer(place: Option<Room<u32>>, buffer: u16) {
+    if let Some(place) = place {
+        place.put(buffer.into());
     }
-    Ok(())
 }
 
 /// Sends a message to the next free buffer, and tells its number; null for `buffer`: nobody asks. Blocks for `wait_ns` at most while no buffer is
@@ -277,11 +282,13 @@ pub unsafe extern "C" fn hamlyn_send_lane(
 ) -> Status {
     call(error, || {
         let data = bytes(data, length_bytes)?;
+        let place = buffer_place(buffer)?;
         handle::with(sender, |of| {
             let sent = on!(of, (interface, end) => {
                 end.sender.send(&mut interface, tag, data, wait_of(wait_ns))
             });
-            put_buffer(buffer, sent?)
+            put_buffer(place, sent?);
+            Ok(())
         })
     })
 }
@@ -323,11 +330,13 @@ pub unsafe extern "C" fn hamlyn_send_lane_kept(
 ) -> Status {
     call(error, || {
         let data = bytes(data, length_bytes)?;
+        let place = buffer_place(buffer)?;
         handle::with(sender, |of| {
             let sent = on!(of, (interface, end) => {
                 end.sender.send_kept(&mut interface, tag, data.to_vec(), wait_of(wait_ns))
             });
-            put_buffer(buffer, sent.map_err(|not_sent| not_sent.error)?)
+            put_buffer(place, sent.map_err(|not_sent| not_sent.error)?);
+            Ok(())
         })
     })
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use hamlyn::loans::{self, LoanError, SlowReaders};
 
-use crate::boundary::{bytes_mut, call, read_or_default, room, text, wait_of};
+use crate::boundary::{bytes_mut, call, read_or_default, room, room_if_asked, text, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
 use crate::holding::Holding;
@@ -151,10 +151,11 @@ pub unsafe extern "C" fn hamlyn_publish(
     error: *mut Error,
 ) -> Status {
     call(error, || {
+        let place = room_if_asked("the place for the number of readers", readers)?;
         handle::with(publisher, |Publisher(end)| {
             let published = each!(end, end => end.release()?.publish(wait_of(wait_ns)))?;
-            if !readers.is_null() {
-                room("the place for the number of readers", readers)?.put(published.readers);
+            if let Some(place) = place {
+                place.put(published.readers);
             }
             Ok(())
         })
@@ -229,9 +230,7 @@ pub unsafe extern "C" fn hamlyn_recv_sample(
 ) -> Status {
     call(error, || {
         let place = room("the place for the length", length_bytes)?;
-        let place_of_number = (!number.is_null())
-            .then(|| room("the place for the number", number))
-            .transpose()?;
+        let place_of_number = room_if_asked("the place for the number", number)?;
         handle::with(subscriber, |Subscriber(end)| {
             each!(end, end => match end.hold(|end| Ok(end.recv(wait_of(wait_ns))?))? {
                 Some(sample) => {

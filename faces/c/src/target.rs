@@ -13,7 +13,7 @@ use hamlyn::engine::terminus::{
 use hamlyn::{Message, Target, Wait};
 
 use crate::at_once::{Arguments, at_once, sent};
-use crate::boundary::{Room, bytes, bytes_at_once, call, room, wait_of};
+use crate::boundary::{Room, bytes, bytes_at_once, call, room, room_if_asked, wait_of};
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_beside, on};
 use crate::manager::each;
@@ -169,12 +169,14 @@ pub unsafe extern "C" fn hamlyn_target_link(
     })
 }
 
-#[inline(always)]
-fn tell(sequence: *mut u64, sent: SendHandle) -> Result<(), Failure> {
-    if !sequence.is_null() {
-        room("the place for the sequence number", sequence)?.put(sent.sequence);
+fn sequence_place(sequence: *mut u64) -> Result<Option<Room<u64>>, Failure> {
+    room_if_asked("the place for the sequence number", sequence)
+}
+
+fn put_sequence(place: Option<Room<u64>>, sent: SendHandle) {
+    if let Some(place) = place {
+        place.put(sent.sequence);
     }
-    Ok(())
 }
 
 /// Sends a message (h_send_msg). A short one waits in the work queue if the link has no room; a longer one is sent from where it lies, so the
@@ -230,6 +232,7 @@ fn send_msg(
 ) -> Status {
     call(error, || {
         let (given, data, metadata) = OutgoingMessage::read(message)?;
+        let sequence = sequence_place(sequence)?;
         handle::with(target, |of| {
             let sent = on!(of, (interface, at) => {
                 let share = match given.share {
@@ -239,7 +242,8 @@ fn send_msg(
                 let message = given.message(data, metadata, share);
                 interface.send_msg(at.terminus, &at.target, &message, wait_of(wait_ns))?
             });
-            tell(sequence, sent)
+            put_sequence(sequence, sent);
+            Ok(())
         })
     })
 }
@@ -259,6 +263,7 @@ pub unsafe extern "C" fn hamlyn_send_many(
 ) -> Status {
     call(error, || {
         let place = room("the place for the count", sent)?;
+        let sequence = sequence_place(sequence)?;
         let length_bytes = count.checked_mul(size_of::<OutgoingMessage>());
         let length_bytes = length_bytes.filter(|&bytes| isize::try_from(bytes).is_ok());
         if length_bytes.is_none() || (count > 0 && (messages.is_null() || !messages.is_aligned())) {
@@ -288,7 +293,7 @@ pub unsafe extern "C" fn hamlyn_send_many(
                 };
                 place.put(count);
                 if let Some(last) = last {
-                    tell(sequence, last)?;
+                    put_sequence(sequence, last);
                 }
                 match (stopped_by, refused) {
                     (Some(error), _) => Err(error.into()),
@@ -342,6 +347,7 @@ pub unsafe extern "C" fn hamlyn_send_gather(
 ) -> Status {
     call(error, || {
         let (given, data, metadata) = OutgoingMessage::read(message)?;
+        let sequence = sequence_place(sequence)?;
         if count > GATHER_PIECES_MAX {
             return Err(PostError::TooManyPieces { pieces: count }.into());
         }
@@ -371,7 +377,8 @@ pub unsafe extern "C" fn hamlyn_send_gather(
                 let message = given.message(data, metadata, share);
                 interface.send_gather(at.terminus, &at.target, &message, gathered)?
             });
-            tell(sequence, sent)
+            put_sequence(sequence, sent);
+            Ok(())
         })
     })
 }

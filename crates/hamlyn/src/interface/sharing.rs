@@ -86,25 +86,29 @@ impl<H: Host> Interface<H> {
                 Err(_) => Err(GrantRefused::NotOpen(name).into()),
             }
         })?;
-        let secret = match self.host.share(Arc::clone(region.files()), peer.as_ref()) {
-            Ok(secret) => secret,
+        // The granted range lies in the slot, but this handle may be another interface's.
+        let of_pages = slot.fast_ticket(range.start, region.length_bytes());
+        let of_pages = of_pages.map_err(|_| GrantRefused::NotOpen(name).into());
+        let shared = of_pages.and_then(|ticket| {
+            let secret = self.host.share(Arc::clone(region.files()), peer.as_ref())?;
+            Ok(RegionTicket {
+                ticket,
+                rights,
+                secret,
+            })
+        });
+        let ticket = match shared {
+            Ok(ticket) => ticket,
             Err(error) => {
                 self.inbound.lock(|inbound| inbound.receiver.end_grant(id));
-                return Err(error.into());
+                return Err(error);
             }
-        };
-        // The granted range lies in the slot.
-        let ticket = slot.fast_ticket(range.start, region.length_bytes());
-        let ticket = RegionTicket {
-            ticket: ticket.map_err(|_| GrantRefused::NotOpen(name))?,
-            rights,
-            secret,
         };
         self.shared.push(Shared {
             id,
             slot: name,
             region,
-            secret,
+            secret: ticket.secret,
             holder: match holders {
                 Holders::One(link) => Holder::Peer(link),
                 Holders::Linked => Holder::Linked,

@@ -311,8 +311,11 @@ impl List {
             return Ok(newest);
         }
         let from = newest.map_or(from, |newest| newest.number.saturating_add(1));
-        let Some(copied) = self.copy_newest(from)? else {
-            return Ok(newest);
+        let copied = match self.copy_newest(from) {
+            Ok(Some(copied)) => copied,
+            Err(error) if newest.is_none() => return Err(error),
+            // What came is good all the same, and the next look meets the error again.
+            Ok(None) | Err(_) => return Ok(newest),
         };
         if let Some(older) = newest {
             self.returns.give_back_came(session, older);

@@ -70,10 +70,16 @@ impl Readers {
             places: options.readers,
             offered,
         };
+        let lobby = Lobby::bind_as(session, item, header, places, (options, shown));
+        let lobby = lobby.inspect_err(|_| {
+            if let Some(number) = shown {
+                session.hide_pool(number);
+            }
+        })?;
         Ok(Self {
             options,
             shown,
-            lobby: Lobby::bind_as(session, item, header, places, (options, shown))?,
+            lobby,
             readers: Vec::new(),
             looks: 0,
             lost: 0,

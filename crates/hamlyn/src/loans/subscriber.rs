@@ -220,11 +220,6 @@ fn connect<H: Host>(
         what: "its board is another interface's",
     })?;
     // All that was opened is closed with it.
-    let to = Connected {
-        lane,
-        door,
-        leaving: session.leaving.clone(),
-    };
     let here = session.identity();
     let is_near = lane.door.destination.node == here.node && lane.door.destination != here;
     let mut greeting = [0; GREETING_BYTES];
@@ -240,5 +235,11 @@ fn connect<H: Host>(
     };
     let message = Message::new(&greeting).at(GREETING_OFFSET).word(word);
     session.send(&door, &message, left)?;
+    // Not before: a farewell would give away the place, which the next attempt may have.
+    let to = Connected {
+        lane,
+        door,
+        leaving: session.leaving.clone(),
+    };
     Ok((to, route))
 }

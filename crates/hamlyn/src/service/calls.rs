@@ -103,7 +103,7 @@ impl Calls {
             session.core.unregister(class);
         }
         // All that was opened is closed with it.
-        let calls = Self {
+        let mut calls = Self {
             to: to.to_owned(),
             seed,
             requests: Remote::new(target, outstanding, seed.request_bytes),
@@ -119,7 +119,11 @@ impl Calls {
             leaving: session.leaving.clone(),
         };
         let hello = calls.replies.ticket().to_bytes();
-        calls.requests.greet(session, &hello, left)?;
+        if let Err(error) = calls.requests.greet(session, &hello, left) {
+            // A farewell would give away the place, which the next attempt may have.
+            calls.ends_after = Some(0);
+            return Err(error.into());
+        }
         Ok(calls)
     }
 

@@ -256,7 +256,13 @@ impl Receiver {
         let Some(extent) = self.open_extent(session, &options) else {
             return Ok(false);
         };
-        let control = Control::open(session, self.class)?;
+        let control = match Control::open(session, self.class) {
+            Ok(control) => control,
+            Err(error) => {
+                extent.close(session, self.class)?;
+                return Err(error);
+            }
+        };
         std::mem::replace(&mut self.control, control).close(session)?;
         for old in std::mem::replace(&mut self.extents, vec![extent]) {
             old.close(session, self.class)?;

@@ -239,6 +239,12 @@ static void nulls(const struct handles *of) {
     none.change = HAMLYN_CHANGE_ADD;
     none.bits = 16;
     GETS(HAMLYN_INVALID, "32 or 64", hamlyn_change_area(of->area, 0, &none, NULL, &error));
+    /* A place that cannot be written is noticed before anything is done. */
+    uint64_t before, crooked[2];
+    OK(hamlyn_load_from_area(of->area, 0, &before, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_change_area(of->area, 0, &change, (void *)((char *)crooked + 1), &error));
+    OK(hamlyn_load_from_area(of->area, 0, &word, &error));
+    IS(word == before);
     GETS(HAMLYN_INVALID, "null", hamlyn_open_area_window(of->area, 0, 1, NULL, &error));
     GETS(HAMLYN_INVALID, "area", hamlyn_open_area_window(of->area, UINT64_MAX, 2, &made.window, &error));
 
