@@ -74,7 +74,7 @@ impl<H: Host> Sender<H> {
     /// As [`Sender::send`], as a future, for a datagram of any length. An event loop or a task must
     /// drive the manager ([`Manager::register_waker`]). If it is dropped before it is done, the
     /// datagram is not sent, or ([`SendError::Cut`]) the receiver has a part of it and its
-    /// [`Receiver::reset`] is needed.
+    /// [`Receiver::reset`](super::Receiver::reset) is needed.
     pub async fn send_async(&mut self, data: &[u8]) -> Result<SendHandle, SendError> {
         let metadata = self.metadata(data);
         let message = Message::new(data).metadata(&metadata);
@@ -107,8 +107,8 @@ impl<H: Host> Sender<H> {
     }
 
     /// Gives up the datagram that [`Sender::poll_send`] has begun: the next one begins anew, also
-    /// if it has the same length. The receiver may have a part, and its [`Receiver::reset`] is
-    /// needed.
+    /// if it has the same length. The receiver may have a part, and its
+    /// [`Receiver::reset`](super::Receiver::reset) is needed.
     pub fn give_up(&mut self) {
         self.begun = None;
     }
@@ -119,7 +119,7 @@ impl<H: Host> Sender<H> {
     }
 
     /// As [`Sender::send`], to `offset` in the buffer, with a ticket for the answer if one is
-    /// wanted: a [`Receiver::ticket`] of this manager.
+    /// wanted: a [`Receiver::ticket`](super::Receiver::ticket) of this manager.
     #[inline(always)]
     pub fn send_to(
         &self,

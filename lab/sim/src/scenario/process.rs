@@ -234,6 +234,12 @@ impl<'a> Process<'a> {
         let mut grown = false;
         for outgoing in &mut self.outgoing {
             if outgoing.oracle.is_old() {
+                if let Some(sender) = &mut outgoing.sender {
+                    let given_back = sender.give_back(&self.program, &outgoing.oracle);
+                    if !given_back.map_err(of_flow(&outgoing.oracle))? {
+                        continue;
+                    }
+                }
                 if let Some(sender) = outgoing.sender.take() {
                     let closed = sender.close(&self.program, &outgoing.oracle);
                     closed.map_err(of_flow(&outgoing.oracle))?;

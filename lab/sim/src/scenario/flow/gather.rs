@@ -48,6 +48,11 @@ impl GatherSender {
         }))
     }
 
+    /// True if no message is at a buffer.
+    fn is_free(&self) -> bool {
+        self.buffers.iter().all(Option::is_none)
+    }
+
     /// Frees buffers whose messages are done. Whether there were any.
     fn reap(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
         let mut reaped = false;
@@ -153,8 +158,13 @@ impl FlowSender for GatherSender {
     }
 
     fn is_done(&self, oracle: &Oracle<'_>) -> bool {
-        let is_free = self.buffers.iter().all(Option::is_none);
-        oracle.is_ended() || oracle.is_sent() && is_free
+        oracle.is_ended() || oracle.is_sent() && self.is_free()
+    }
+
+    /// The areas of a terminus are few.
+    fn give_back(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
+        self.reap(program, oracle)?;
+        Ok(self.is_free())
     }
 
     /// Sends more than there is room for, closes the link, and looks at what became of it.

@@ -58,6 +58,11 @@ pub(crate) trait FlowSender {
         oracle.is_sent()
     }
 
+    /// The flow begins anew: gives back what it has of the program. False while messages are at it.
+    fn give_back(&mut self, _: &Program, _: &Oracle<'_>) -> Result<bool, String> {
+        Ok(true)
+    }
+
     fn close(self: Box<Self>, _: &Program, _: &Oracle<'_>) -> Result<(), String> {
         Ok(())
     }
