@@ -217,7 +217,7 @@ test: fmt clippy docs bare papers check-links check-structure planted check-lice
 # interpreter's lock) run all of it there.
 PYTHONS ?= python3
 PYTEST ?=
-# `dev` uses what was built for the other tests of what comes from a registry; `release` is built as it is shipped.
+# `dev` uses the crates of a registry as they were built for the other tests; `release` is built as it is shipped.
 WHEEL_PROFILE ?= dev
 PYTHON_TARGET = CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}"
 python: tool-fmt tool-clippy tool-venv

@@ -59,10 +59,10 @@ impl<T> DropList<T> {
     /// nothing is missed in between.
     pub(crate) fn will_wake(&self, waker: &Waker) {
         if self.has_handles() {
-            self.left(|left| match &mut left.waker {
-                Some(known) => known.clone_from(waker),
-                none => *none = Some(waker.clone()),
-            });
+            let new = waker.clone();
+            let before = self.left(|left| left.waker.replace(new));
+            // A task may be dropped with its waker, and a handle with the task.
+            drop(before);
         }
     }
 

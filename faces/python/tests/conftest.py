@@ -22,6 +22,7 @@ _context.set_forkserver_preload(["hamlyn", "numpy", "pytest"])
 
 def _peer(environment: dict[str, str], target: Callable[..., None], *arguments: Any) -> None:
     """Calls it with that environment, as that of the server is of before."""
+    os.environ.clear()
     os.environ.update(environment)
     target(*arguments)
 

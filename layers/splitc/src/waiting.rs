@@ -307,7 +307,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             Ok(Ok(())) => return,
             Ok(Err(why)) => {
                 // The kernel says so; a network is silent.
-                let is_absent = matches!(why, ConnectError::Absent { .. });
+                let is_absent =
+                    matches!(why, ConnectError::Absent { .. } | ConnectError::Gone { .. });
                 (why.to_string(), is_absent && self.job.is_near(proc))
             }
             // It may have ended meanwhile, and what is awaited is here.

@@ -219,7 +219,6 @@ fn connect<H: Host>(
     let board = door.with_ticket(lane.board).ok_or(ConnectError::Seed {
         what: "its board is another interface's",
     })?;
-    // All that was opened is closed with it.
     let here = session.identity();
     let is_near = lane.door.destination.node == here.node && lane.door.destination != here;
     let mut greeting = [0; GREETING_BYTES];

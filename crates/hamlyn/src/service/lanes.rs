@@ -143,26 +143,21 @@ impl Lanes {
             .filter(|lane| lane.opened.name() == name)
     }
 
-    /// Closes a lane and says the last word to its client, after the answers that it owes.
+    /// Closes a lane and says the last word to its client, who is gone, broke the protocol or is
+    /// dismissed, and is owed nothing: one that takes no answers and comes again cannot pile them
+    /// up.
     pub(super) fn close<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
-        drop(self.take_out(name));
-        session.core.reap();
-    }
-
-    /// Closes the lane of a client that is gone or broke the protocol: it is owed nothing.
-    fn give_up<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
-        if let Some(mut lane) = self.take_out(name) {
-            lane.owed.clear();
+        if self.lane(name).is_none() {
+            return;
         }
-        session.core.reap();
-    }
-
-    fn take_out(&mut self, name: SlotName) -> Option<Box<Lane>> {
-        self.lane(name)?;
-        let lane = self.by_slot[usize::from(name.index())].take()?;
+        let Some(mut lane) = self.by_slot[usize::from(name.index())].take() else {
+            return;
+        };
         self.ready.retain(|call_id| call_id.lane != name);
         self.owing -= usize::from(!lane.owed.is_empty());
-        Some(lane)
+        lane.owed.clear();
+        drop(lane);
+        session.core.reap();
     }
 
     /// Takes a message to a lane in.
@@ -183,7 +178,7 @@ impl Lanes {
             // Somebody else has its keys: none of ours. Or it greets again.
             self.misbehave(session, name);
         } else if index > outstanding {
-            self.give_up(session, name);
+            self.close(session, name);
         } else {
             self.accept(session, CallId { lane: name, index });
         }
@@ -252,7 +247,7 @@ impl Lanes {
     fn misbehave<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         tracing::debug!(lane = ?name, "a client breaks the service protocol");
         self.lobby.count_misbehaved();
-        self.give_up(session, name);
+        self.close(session, name);
     }
 
     /// The next request, if there is one.
@@ -373,7 +368,9 @@ impl Lanes {
                         lane.owed.push_front((index, word, data));
                         break;
                     }
-                    _ => lane.answers += 1,
+                    Ok(_) => lane.answers += 1,
+                    // It does not come.
+                    Err(_) => {}
                 }
             }
             self.owing -= usize::from(lane.owed.is_empty());
@@ -394,7 +391,7 @@ impl Lanes {
             let gone = lanes.filter(|lane| session.link_end(lane.link()).is_some());
             let gone: Vec<_> = gone.map(|lane| lane.opened.name()).collect();
             for name in gone {
-                self.give_up(session, name);
+                self.close(session, name);
             }
         }
         if self.lobby.note_asked(session) {

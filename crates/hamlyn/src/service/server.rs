@@ -328,7 +328,8 @@ impl<H: Host> Call<'_, H> {
 
     /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when
     /// there is, while the service is asked for calls. If it is dropped before, they go before its
-    /// client hears of that, in later calls of the manager ([`Session::flush`]).
+    /// client hears of that, in later calls of the manager ([`Session::flush`]); but a client that
+    /// has had no answer yet, and is refused another call meanwhile, gives up.
     pub fn reply(mut self, bytes: &[u8]) -> Result<Answered, ReplyError> {
         self.service.manager.check()?;
         self.service.check_length(bytes)?;

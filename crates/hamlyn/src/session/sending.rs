@@ -266,8 +266,8 @@ impl<H: Host> Session<'_, H> {
     }
 
     /// Waits until nothing is queued any more for that link: every message to it that was accepted
-    /// is handed over, or has failed with it. False if the time was over first. What waits for
-    /// other links is not waited for.
+    /// is handed over, or has failed with it, and so has what end points that are gone left to be
+    /// told there. False if the time was over first. What waits for other links is not waited for.
     pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
         self.await_flushed(Some(link), wait)
     }
