@@ -80,7 +80,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         let (entry, low, high, word) = match awaited {
             Some((awaited, entry)) => {
                 debug_assert!(awaited.is_permitted(slot, entry));
-                // What is permitted may lie beyond the slot, which is for this to find.
+                // A permitted range may lie beyond the slot, which is for this to find.
                 if offset + length_bytes as u64 > slot.length_bytes || !entry.is_armed() {
                     return None;
                 }

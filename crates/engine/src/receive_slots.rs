@@ -1,4 +1,4 @@
-//! What the owner of a receiving half asks of it: queues, slots and grants.
+//! Calls of the owner of a receiving half: queues, slots and grants.
 
 use core::ops::Range;
 
@@ -118,7 +118,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         }
     }
 
-    /// What is known of a slot.
+    /// The settings and the state of a slot.
     pub fn slot_info(&self, name: SlotName) -> Result<SlotInfo, SlotError> {
         self.slots.info(name)
     }

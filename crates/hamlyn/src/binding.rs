@@ -103,8 +103,8 @@ impl<H: Host> Session<'_, H> {
     ///
     /// The result of a look-up is used first, unless its owner may have taken it back.
     ///
-    /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or
-    /// of something of ours, the next one has the same offer. If the offer was kept, or the
+    /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time or
+    /// of something of ours, or asks for another type, the next one has the same offer. If the offer was kept, or the
     /// greeting left so late that the owner may have taken the offer back, the owner's answer is
     /// waited for, and another offer is asked for if need be: nobody is connected to an end point
     /// that does not know of it.

@@ -103,7 +103,7 @@ impl<H: Host> Receiver<H> {
         if self.bound.is_none() {
             return Err(BeginError::NotBound);
         }
-        // What is refused leaves the round as it is that has begun.
+        // A refused division leaves the round that has begun as it is.
         self.whole().divide(lengths_bytes)?;
         let members = self.begin()?.divide(lengths_bytes)?;
         let offered = self.offer(&members);

@@ -20,7 +20,7 @@ use crate::wait::Wait;
 #[derive(Debug)]
 pub struct Sender<H: Host = ProcessHost> {
     target: Target,
-    /// What is left of a datagram that [`Sender::poll_send`] has begun, and its length.
+    /// The rest of a datagram that [`Sender::poll_send`] has begun, and its length.
     begun: Option<(usize, Sending)>,
     manager: ManagerRef<H>,
 }

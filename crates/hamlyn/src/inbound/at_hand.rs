@@ -156,7 +156,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         self.rx_links.current()?.end.shortcut()
     }
 
-    /// Whether the fast paths are worth a try: if credit is due, it is returned first.
+    /// True if the fast paths are worth a try: if credit is due, it is returned first.
     #[inline(always)]
     pub(crate) fn may_look(&mut self) -> bool {
         let is_blind = self

@@ -162,6 +162,12 @@ impl Remote {
         target
     }
 
+    /// Where a message to a buffer goes, and its metadata.
+    fn place(&self, index: u16, word: Word) -> (Target, u64, [u8; 8]) {
+        let offset = offset_of(index, self.length_bytes);
+        (self.at(index), offset, word.to_bits().to_le_bytes())
+    }
+
     /// Sends to a buffer without waiting: what cannot go at once is copied, and goes as the link
     /// has room. [`SendError::WouldBlock`] only if the work queue is full.
     pub(crate) fn post<H: Host>(
@@ -171,8 +177,7 @@ impl Remote {
         word: Word,
         data: &[u8],
     ) -> Result<SendHandle, SendError> {
-        let metadata = word.to_bits().to_le_bytes();
-        let (to, offset) = (self.at(index), offset_of(index, self.length_bytes));
+        let (to, offset, metadata) = self.place(index, word);
         let message = Message::new(data).at(offset).metadata(&metadata);
         let terminus = session.core.terminus();
         session.send_copied(terminus, &to, &message)
@@ -186,11 +191,10 @@ impl Remote {
         word: Word,
         data: Vec<u8>,
     ) -> Result<SendHandle, NotSent> {
-        let metadata = word.to_bits().to_le_bytes();
-        let offset = offset_of(index, self.length_bytes);
+        let (to, offset, metadata) = self.place(index, word);
         let message = Message::new(&[]).at(offset).metadata(&metadata);
         let terminus = session.core.terminus();
-        session.try_send_owned(terminus, &self.at(index), &message, data)
+        session.try_send_owned(terminus, &to, &message, data)
     }
 
     /// Greets, with words without data.
@@ -216,8 +220,7 @@ impl Remote {
 
     /// The message to a buffer that is still to be sent when its sender is gone.
     pub(crate) fn owed(&self, index: u16, word: Word, data: Vec<u8>) -> LastWord {
-        let metadata = word.to_bits().to_le_bytes().to_vec();
-        let offset = offset_of(index, self.length_bytes);
-        LastWord::new(self.at(index), metadata).with_data(offset, data)
+        let (to, offset, metadata) = self.place(index, word);
+        LastWord::new(to, metadata.to_vec()).with_data(offset, data)
     }
 }

@@ -1,6 +1,8 @@
 //! Request and reply.
 
-use hamlyn::service::{Answered, CallError, Client, Pending, Service, ServiceOptions};
+use hamlyn::service::{
+    Answered, Call, CallError, Client, Deferred, Pending, Service, ServiceOptions,
+};
 use hamlyn::{ConnectError, Wait};
 
 use crate::peer::{Peer, pattern};
@@ -44,6 +46,20 @@ fn serve(peer: &Peer, service: &mut Service<Host>, calls: usize) {
             Ok(Some(()))
         });
     }
+}
+
+/// The next call, which is answered later.
+fn put_off(peer: &Peer, service: &mut Service<Host>) -> Deferred {
+    peer.receive("a call", |_, wait| Ok(service.next(wait)?.map(Call::defer)))
+}
+
+/// Waits until the client is told that its service has ended, or wants it no more.
+fn await_end(peer: &Peer, client: &mut Client<Host>) {
+    peer.until("the end", |_, wait| match client.call(b"again", wait) {
+        Err(CallError::Dismissed { .. }) => Some(()),
+        Err(CallError::TimedOut { .. }) => None,
+        other => panic!("{other:?}"),
+    });
 }
 
 pub(crate) fn start(peer: &Peer, client: &mut Client<Host>, request: &[u8]) -> Pending {
@@ -101,9 +117,7 @@ pub(crate) fn calls_are_answered_in_any_order(world: &World) {
             for _ in 0..4 {
                 let mut held = Vec::new();
                 while held.len() < CALLS {
-                    held.push(peer.receive("a call", |_, wait| {
-                        Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
-                    }));
+                    held.push(put_off(peer, &mut service));
                 }
                 while !held.is_empty() {
                     let call = held.remove(held.len() * 3 / 5);
@@ -146,9 +160,7 @@ pub(crate) fn a_call_that_is_given_up_costs_no_place(world: &World) {
         &|peer| {
             let mut service = service(peer, options);
             for round in 0..5 {
-                let late = peer.receive("a call", |_, wait| {
-                    Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
-                });
+                let late = put_off(peer, &mut service);
                 assert_eq!(service.request(&late).unwrap(), b"given up");
                 peer.put(&format!("asked {round}"), &[]);
                 // It is given up before the next is made; the client says so then.
@@ -191,11 +203,7 @@ pub(crate) fn a_dropped_call_is_told_and_so_is_the_end(world: &World) {
                 assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
             }
             assert_eq!(call(peer, &mut client, b"yes").unwrap(), b"yes!");
-            peer.until("the end", |_, wait| match client.call(b"again", wait) {
-                Err(CallError::Dismissed { .. }) => Some(()),
-                Err(CallError::TimedOut { .. }) => None,
-                other => panic!("{other:?}"),
-            });
+            await_end(peer, &mut client);
         },
     ]);
 }
@@ -212,9 +220,7 @@ pub(crate) fn answers_that_were_accepted_come_before_the_end(world: &World) {
             let mut service = service(peer, options);
             let mut held = Vec::new();
             while held.len() < CALLS {
-                held.push(peer.receive("a call", |_, wait| {
-                    Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
-                }));
+                held.push(put_off(peer, &mut service));
             }
             peer.with(|_| {
                 for (number, call) in held.into_iter().enumerate() {
@@ -235,11 +241,7 @@ pub(crate) fn answers_that_were_accepted_come_before_the_end(world: &World) {
                 let reply = finish(peer, &mut client, call).unwrap();
                 assert_eq!(reply, pattern(number as u64, 100));
             }
-            peer.until("the end", |_, wait| match client.call(b"again", wait) {
-                Err(CallError::Dismissed { .. }) => Some(()),
-                Err(CallError::TimedOut { .. }) => None,
-                other => panic!("{other:?}"),
-            });
+            await_end(peer, &mut client);
             peer.put("taken", &[]);
         },
     ]);
@@ -286,11 +288,7 @@ pub(crate) fn a_dismissed_client_is_told_and_others_are_served(world: &World) {
             );
             assert!(is_told, "{error}");
             if !peer.shares_interface() {
-                peer.until("the end", |_, wait| match client.call(b"again", wait) {
-                    Err(CallError::Dismissed { .. }) => Some(()),
-                    Err(CallError::TimedOut { .. }) => None,
-                    other => panic!("{other:?}"),
-                });
+                await_end(peer, &mut client);
             }
             peer.put("told", &[]);
         },
